@@ -193,26 +193,16 @@ static int following_init(struct following *following,
     return 0;
 }
 
-int edges_circle(size_t **circle,
-                 size_t *tasks,
-                 const struct edge *edges,
-                 size_t count)
+int edges_circle(size_t **circle, const struct edge *edges, size_t count)
 {
     struct following following = {NULL, NULL, NULL, NULL};
     size_t *found = calloc(count + 1, sizeof(*found));
     size_t begin = count, at, len = 0;
-    uint32_t last = UINT32_MAX;
     int r = found ? following_init(&following, edges, count) : -ENOMEM;
 
-    *tasks = 0;
-    for (at = 0; r == 0 && at < count; at++) {
-        if (!following.circles[at] || edges[at].task == last)
-            continue;
-        last = edges[at].task;
-        ++*tasks;
-        if (begin == count)
+    for (at = 0; r == 0 && begin == count && at < count; at++)
+        if (following.circles[at])
             begin = following.ends[at];
-    }
     if (r == 0 && begin < count) {
         at = begin;
         do {

@@ -23,6 +23,7 @@ struct edge {
     bool receives; /* else it sends */
     bool tagged;
     int32_t tag;
+    bool told; /* for the user: the judgement has named it */
 };
 
 /* Find those of a tree, by (threads, task, from). `*out` is a new array. Returns
@@ -53,15 +54,11 @@ void edges_classes_free(struct class_edge *list, size_t count);
 
 /* Find threads of one task that wait for each other: the first circle.
  *
- * edges   of threads, as edges_find() gives them
+ * edges   of the threads of that task, as edges_find() gives them
  * circle  becomes a new array of their indices
- * tasks   becomes how many tasks have such a circle
  *
  * Returns how many threads these are, 0 if there is no circle, or -ENOMEM. */
-int edges_circle(size_t **circle,
-                 size_t *tasks,
-                 const struct edge *edges,
-                 size_t count);
+int edges_circle(size_t **circle, const struct edge *edges, size_t count);
 
 /* Follow ranks that wait for ranks.
  *

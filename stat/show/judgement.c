@@ -52,6 +52,12 @@ struct judging {
     size_t rank_edges;
 };
 
+/* Append what stands between two parts of the sentence. */
+static char *append_separator(char *text)
+{
+    return text && text[0] ? columns_append(text, "; ") : text;
+}
+
 /* What people call the call of a runtime: MPI_Send for PMPI_Send. */
 static const char *plain_name(const char *function)
 {
@@ -347,6 +353,129 @@ static int by_threads(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+/* Threads of one task that hold each other's locks. */
+struct circle {
+    const struct edge *edges; /* of that task */
+    size_t *list;             /* which of them; ours */
+    int len;
+};
+
+/* Append which threads of a circle wait for which; without `numbers`, only
+ * where. */
+static char *append_circle(char *text,
+                           const struct judging *judging,
+                           const struct circle *circle,
+                           bool numbers)
+{
+    const struct edge *edge = &circle->edges[circle->list[0]];
+
+    if (numbers && circle->len == 1)
+        text = columns_append(
+            text, "thread %d of %s %u waits for its own lock: ", edge->from,
+            judging->noun, edge->task);
+    else if (numbers)
+        text = columns_append(
+            text, "%d threads of %s %u hold each other's locks: ", circle->len,
+            judging->noun, edge->task);
+    for (int i = 0; i < circle->len && i <= OTHERS_MAX; i++) {
+        edge = &circle->edges[circle->list[i]];
+        if (numbers && circle->len > 1)
+            text = columns_append(text, "%s%d waits for %d in ",
+                                  i == 0 ? "" : ", ", edge->from, edge->to);
+        text = append_place(text, judging, edge->node);
+    }
+    return text;
+}
+
+/* What was said of circles so far. */
+struct told {
+    char *places[OTHERS_MAX];
+    size_t count;
+    size_t alike; /* tasks whose circle is at the same places as another's */
+    size_t left;  /* others that were not told of */
+};
+
+/* Append the circle of a task, unless another one is at the same places. NULL
+ * without memory. */
+static char *append_new_circle(char *text,
+                               struct told *told,
+                               const struct judging *judging,
+                               const struct circle *circle)
+{
+    char *places = append_circle(strdup(""), judging, circle, false);
+    size_t i = 0;
+
+    while (places && i < told->count && strcmp(told->places[i], places) != 0)
+        i++;
+    if (places && i == told->count && i < OTHERS_MAX) {
+        told->places[told->count++] = places;
+        return append_circle(append_separator(text), judging, circle, true);
+    }
+    told->alike += i < told->count;
+    told->left += i == told->count;
+    if (!places) {
+        free(text);
+        text = NULL;
+    }
+    free(places);
+    return text;
+}
+
+/* Append which threads hold each other's locks, task by task; NULL without
+ * memory. */
+static char *append_locks(char *text, struct judging *judging)
+{
+    struct told told = {.count = 0};
+    size_t first, behind;
+
+    for (first = judging->rank_edges; text && first < judging->edge_count;
+         first = behind) {
+        struct circle circle = {.edges = &judging->edges[first]};
+
+        for (behind = first; behind < judging->edge_count &&
+                             judging->edges[behind].task == circle.edges->task;)
+            behind++;
+        circle.len = edges_circle(&circle.list, circle.edges, behind - first);
+        if (circle.len > 0)
+            text = append_new_circle(text, &told, judging, &circle);
+        for (int i = 0; i < circle.len; i++)
+            judging->edges[first + circle.list[i]].told = true;
+        free(circle.len > 0 ? circle.list : NULL);
+        if (circle.len < 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    for (size_t i = 0; i < told.count; i++)
+        free(told.places[i]);
+    if (told.alike > 0)
+        text =
+            columns_append(text, "; so do threads of %zu more %s%s", told.alike,
+                           judging->noun, told.alike == 1 ? "" : "s");
+    if (told.left > 0)
+        text = columns_append(
+            text, "; so do threads of %zu more %s%s, at other places",
+            told.left, judging->noun, told.left == 1 ? "" : "s");
+    return text;
+}
+
+/* Whether the only thread at `place` was told of: it is in a circle. */
+static bool is_told(const struct judging *judging,
+                    const struct threads_place *place,
+                    const char *ids)
+{
+    char own[THREADS_IDS_SIZE];
+
+    for (size_t i = judging->rank_edges; i < judging->edge_count; i++) {
+        if (!judging->edges[i].told || place->count != 1)
+            continue;
+        snprintf(own, sizeof(own), "thread %d", judging->edges[i].from);
+        if (strcmp(own, ids) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Append where the threads of all tasks are, which are one class: those of most,
  * then the odd ones. */
 static char *append_places(char *text,
@@ -358,36 +487,44 @@ static char *append_places(char *text,
     bool waits = group->doing == DOING_WAIT;
     char ids[THREADS_IDS_SIZE];
     uint32_t all = 0;
+    int shown = 0;
 
     for (int i = 0; i < count; i++)
         all += places[i].count;
-    text = judging->tasks == 1 ? append_tasks(text, judging, group, false)
-                               : columns_append(text, "each of the %u %ss",
-                                                judging->tasks, judging->noun);
-    text = columns_append(text, ": ");
-    for (int i = 0; i < count && i <= OTHERS_MAX; i++) {
+    for (int i = 0; i < count; i++) {
         bool one = places[i].count == 1;
 
         if (threads_ids(ids, judging->report, places[i].node) < 0) {
             free(text);
             return NULL;
         }
-        if (i == 0 && !one)
+        if (is_told(judging, &places[i], ids))
+            continue;
+        if (shown++ > OTHERS_MAX)
+            continue;
+        text = append_separator(text);
+        if (shown == 1 && judging->tasks > 1)
+            text = columns_append(text, "each of the %u %ss: ", judging->tasks,
+                                  judging->noun);
+        else if (shown == 1)
+            text =
+                columns_append(append_tasks(text, judging, group, false), ": ");
+        if (shown == 1 && !one)
             text =
                 columns_append(text, "%u of %u threads", places[i].count, all);
         else if (one && ids[0])
-            text = columns_append(text, "%s%s", i > 0 ? "; " : "", ids);
+            text = columns_append(text, "%s", ids);
         else
-            text = columns_append(text, "%s%u thread%s", i > 0 ? "; " : "",
-                                  places[i].count, one ? "" : "s");
+            text = columns_append(text, "%u thread%s", places[i].count,
+                                  one ? "" : "s");
         text = columns_append(text, "%s in ",
                               waits ? (one ? " waits" : " wait")
                                     : (one ? " is" : " are"));
         text = append_place(text, judging, places[i].node);
     }
-    if (count > OTHERS_MAX + 1)
+    if (shown > OTHERS_MAX + 1)
         text = columns_append(text, "; others are at %d more places",
-                              count - OTHERS_MAX - 1);
+                              shown - OTHERS_MAX - 1);
     return text;
 }
 
@@ -421,48 +558,6 @@ static char *append_threads(char *text,
     return text;
 }
 
-/* Append which threads hold each other's locks, and "; "; NULL without
- * memory. */
-static char *append_locks(char *text, const struct judging *judging)
-{
-    size_t count = judging->edge_count - judging->rank_edges, tasks = 0;
-    const struct edge *edges =
-        count ? judging->edges + judging->rank_edges : NULL;
-    const struct edge *edge;
-    size_t *circle = NULL;
-    int len = count ? edges_circle(&circle, &tasks, edges, count) : 0, i;
-
-    if (len < 0) {
-        free(text);
-        return NULL;
-    }
-    if (len == 0)
-        return text;
-    edge = &edges[circle[0]];
-    if (len == 1)
-        text = columns_append(text, "thread %d of %s %u waits for its own lock",
-                              edge->from, judging->noun, edge->task);
-    else
-        text = columns_append(text,
-                              "%d threads of %s %u hold each other's "
-                              "locks",
-                              len, judging->noun, edge->task);
-    for (i = 0; i < len && i <= OTHERS_MAX; i++) {
-        edge = &edges[circle[i]];
-        text = columns_append(text, i == 0 ? ": " : ", ");
-        if (len > 1)
-            text = columns_append(text, "%d waits for %d in ", edge->from,
-                                  edge->to);
-        text = append_place(text, judging, edge->node);
-    }
-    if (tasks > 1)
-        text = columns_append(text, "; so %s %zu more %ss",
-                              tasks == 2 ? "does" : "do", tasks - 1,
-                              judging->noun);
-    free(circle);
-    return columns_append(text, "; ");
-}
-
 /* What rank `rank` does; NULL if that is not known. */
 static const struct group *group_of(const struct judging *judging,
                                     uint32_t rank)
@@ -475,13 +570,39 @@ static const struct group *group_of(const struct judging *judging,
     return NULL;
 }
 
+/* Append that `waiting` ranks wait in the end for rank `last`. */
+static char *append_chain(char *text,
+                          const struct judging *judging,
+                          size_t waiting,
+                          uint32_t last)
+{
+    const struct group *group = group_of(judging, last);
+    const struct edge *direct = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < judging->rank_edges; i++)
+        if ((uint32_t)judging->edges[i].to == last) {
+            direct = &judging->edges[i];
+            count++;
+        }
+    text = waiting == 1 && direct
+               ? columns_append(text, "; rank %u waits ", direct->task)
+               : columns_append(text, "; %zu ranks wait ", waiting);
+    text = columns_append(text, "%sfor rank %u",
+                          count == waiting ? "" : "one for another, at last ",
+                          last);
+    return group ? columns_append(text, ", which %s in %s",
+                                  group->doing == DOING_WAIT ? "waits" : "is",
+                                  group->place)
+                 : text;
+}
+
 /* Append for which rank ranks wait, and who has another tag. NULL without
  * memory. */
 static char *append_ranks(char *text, const struct judging *judging)
 {
     const struct edge *edges = judging->edges, *odd;
     size_t count = judging->rank_edges, waiting = 0;
-    const struct group *group;
     int32_t others = 0;
     uint32_t last = 0;
     int r = edges_chain(&last, &waiting, edges, count);
@@ -490,21 +611,13 @@ static char *append_ranks(char *text, const struct judging *judging)
         free(text);
         return NULL;
     }
-    group = r > 0 ? group_of(judging, last) : NULL;
     if (r == 2)
         text = columns_append(text,
                               "; %zu ranks wait for each other in a "
                               "circle",
                               waiting);
     else if (r == 1)
-        text = columns_append(
-            text, "; %zu rank%s wait%s %sfor rank %u", waiting,
-            waiting == 1 ? "" : "s", waiting == 1 ? "s" : "",
-            waiting == 1 ? "" : "one for another, at last ", last);
-    if (r == 1 && group)
-        text = columns_append(text, ", which %s in %s",
-                              group->doing == DOING_WAIT ? "waits" : "is",
-                              group->place);
+        text = append_chain(text, judging, waiting, last);
     odd = edges_odd_tag(&others, edges, count);
     if (odd)
         text = columns_append(
@@ -536,7 +649,7 @@ static char *append_evidence(char *text, const struct judging *judging)
 }
 
 /* The sentence; NULL without memory. */
-static char *judging_text(const struct judging *judging)
+static char *judging_text(struct judging *judging)
 {
     const struct targets *targets = judging->report->source.targets;
     const struct group *group = judging->groups;
@@ -551,7 +664,7 @@ static char *judging_text(const struct judging *judging)
     text = append_locks(strdup(""), judging);
     text = append_threads(text, judging, &threads);
     if (!threads)
-        text = append_group(text, judging, group, true);
+        text = append_group(append_separator(text), judging, group, true);
     group = judging->groups;
     for (i = 0; i + 1 < count && i < OTHERS_MAX; i++) {
         text = columns_append(text, "; ");

@@ -293,6 +293,83 @@ TEST(judgements_name_functions_of_the_program)
                     "mesh.cc:19) (1 ");
 }
 
+/* Add a thread of `task` that waits in `call`, of function `function`. */
+static void add_waiting(struct traces *traces,
+                        uint32_t task,
+                        const char *function,
+                        const char *call,
+                        const char *note)
+{
+    const struct frame frames[] = {{function, "w.c", 3, "", 0, false},
+                                   {call, "", 0, "", 0, false},
+                                   {note, "", 0, "", 0, false}};
+
+    CHECK_OK(traces_add(traces, task, frames, 3));
+}
+
+/* Check that the judgement has a text. The traces are taken. */
+static void check_waits(struct traces *traces,
+                        struct targets *targets,
+                        const char *judgement)
+{
+    struct report_source source = {
+        .targets = targets, .hosts = 1, .samples = 1};
+    struct tree *tree;
+    char *text;
+
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    text = drawn(tree, &source, 1000, false);
+    if (!strstr(text, judgement))
+        printf("\n--- expected\n%s\n--- drawn\n%s---\n", judgement, text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, judgement));
+    free(text);
+}
+
+/* Tasks with locks at the same places are told of once, and each other one. */
+TEST(judgements_name_the_locks_of_each_task)
+{
+    static const char call[] = "pthread_mutex_lock";
+    struct traces *traces;
+
+    CHECK_OK(traces_new(&traces));
+    for (uint32_t task = 0; task < 3; task++) {
+        add_waiting(traces, task, task == 1 ? "load" : "take", call,
+                    "[thread 11 waits for thread 12]");
+        add_waiting(traces, task, task == 1 ? "store" : "give", call,
+                    "[thread 12 waits for thread 11]");
+    }
+    check_waits(
+        traces, NULL,
+        "\n2 threads of task 0 hold each other's locks: 11 waits for 12 in "
+        "pthread_mutex_lock (take, w.c:3), 12 waits for 11 in "
+        "pthread_mutex_lock (give, w.c:3); 2 threads of task 1 hold each "
+        "other's locks: 11 waits for 12 in pthread_mutex_lock (load, w.c:3), "
+        "12 waits for 11 in pthread_mutex_lock (store, w.c:3); so do threads "
+        "of 1 more task; 2 of 3 tasks are in ");
+}
+
+/* The judgement names the rank that waits and the rank that it waits for; of
+ * several waiting ranks, their number. */
+TEST(judgements_name_the_rank_that_waits)
+{
+    struct targets targets = {.ranked = true};
+    struct traces *traces;
+
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
+    check_waits(traces, &targets, "; rank 2 waits for rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
+    add_waiting(traces, 4, "pass", "MPI_Recv", "[from rank 3]");
+    check_waits(traces, &targets, "; 2 ranks wait for rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
+    add_waiting(traces, 4, "pass", "MPI_Recv", "[from rank 2]");
+    check_waits(traces, &targets,
+                "; 2 ranks wait one for another, at last for rank 3 (1 ");
+}
+
 /* A chain that all tasks share is one line, its ends named. */
 TEST(long_chains_are_counted)
 {
