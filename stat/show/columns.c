@@ -66,18 +66,24 @@ void columns_write(FILE *file, const char *text, unsigned width)
             (int)bytes_of(text, width - 1 - columns_of(tail)), text, tail);
 }
 
+size_t columns_line_len(const char *text, unsigned width)
+{
+    size_t most = bytes_of(text, width), len = most;
+
+    if (!text[most])
+        return most;
+    while (len > 0 && text[len] != ' ')
+        len--;
+    return len > 0 ? len : most;
+}
+
 void columns_wrap(FILE *file, const char *text, unsigned width)
 {
     unsigned room = width;
 
     while (columns_of(text) > room) {
-        size_t most = bytes_of(text, room);
-        size_t len = most;
+        size_t len = columns_line_len(text, room);
 
-        while (len > 0 && text[len] != ' ')
-            len--;
-        if (len == 0)
-            len = most;
         fprintf(file, "%.*s\n%*s", (int)len, text, INDENT, "");
         text += len;
         text += strspn(text, " ");

@@ -16,6 +16,10 @@ unsigned columns_of(const char *text);
  * with an ellipsis in place of its middle: at its end is where a task stands. */
 void columns_write(FILE *file, const char *text, unsigned width);
 
+/* How many bytes of `text` are its first line of at most `width` columns (at
+ * least 1): up to a space, unless one word is longer. */
+size_t columns_line_len(const char *text, unsigned width);
+
 /* Write `text` in several lines of `width` columns (at least 10) where it is
  * longer: broken at spaces, what follows two spaces in. A word that is longer
  * than a line is broken anywhere. The last line is left without its end. */

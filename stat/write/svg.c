@@ -20,16 +20,16 @@
 
 /* Pixels. A cell has two lines of text; one that is narrower than CELL_MIN is
  * left out. */
-#define WIDTH            1000.0
-#define MARGIN           12.0
-#define HEAD             52.0
-#define CELL             40.0
-#define CELL_MIN         0.05
-#define LABEL_MIN        24.0
-#define LOOP             12.0 /* half of an arrow from a cell to itself */
-#define LETTER           6.7  /* of 11 pixels */
-#define SENTENCE_COLUMNS 170
-#define LEGEND_ROW       20.0
+#define WIDTH        1000.0
+#define MARGIN       12.0
+#define HEAD         52.0
+#define CELL         40.0
+#define CELL_MIN     0.05
+#define LABEL_MIN    24.0
+#define LOOP         12.0 /* half of an arrow from a cell to itself */
+#define LETTER       6.7  /* of 11 pixels */
+#define TEXT_COLUMNS ((unsigned)((WIDTH - 2 * MARGIN) / LETTER))
+#define LEGEND_ROW   20.0
 
 /* Classes in the legend. */
 #define LEGEND_MAX 20
@@ -260,33 +260,48 @@ static int write_legend(struct svg *svg, double y)
     return 0;
 }
 
-/* A sentence on a line of its own, whole when the pointer is on it. */
-static void write_sentence(struct svg *svg, const char *text, double y)
+/* A sentence below line `line` of those from `y` on. Returns its lines, or
+ * -ENOMEM. */
+static int write_sentence(
+    struct svg *svg, const char *text, double y, int line, bool drawn)
 {
-    fprintf(svg->file, "<text class=\"t\" x=\"%.1f\" y=\"%.1f\"><title>",
-            MARGIN, y);
-    escape_xml(svg->file, text, 0);
-    fputs("</title>", svg->file);
-    escape_xml(svg->file, text, SENTENCE_COLUMNS);
-    fputs("</text>\n", svg->file);
+    int lines = 0;
+
+    while (*text) {
+        size_t len = columns_line_len(text, TEXT_COLUMNS);
+        char *part = strndup(text, len);
+
+        if (!part)
+            return -ENOMEM;
+        lines++;
+        if (drawn) {
+            fprintf(svg->file, "<text class=\"t\" x=\"%.1f\" y=\"%.1f\">",
+                    MARGIN, y + LEGEND_ROW * (line + lines) - 6);
+            escape_xml(svg->file, part, 0);
+            fputs("</text>\n", svg->file);
+        }
+        free(part);
+        text += len;
+        text += strspn(text, " ");
+    }
+    return lines;
 }
 
-/* The sentences below the legend, from `y` on; how many they are. */
-static unsigned write_sentences(struct svg *svg, double y, bool drawn)
+/* The sentences below the legend, from `y` on. Returns their lines, or
+ * -ENOMEM. */
+static int write_sentences(struct svg *svg, double y, bool drawn)
 {
     const struct report *report = svg->report;
     const char *sentences[] = {report->judgement, report->asides[0],
                                report->asides[1], report->missing};
-    unsigned count = 0;
+    int lines = 0, r = 0;
 
-    for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
-        if (!sentences[i][0])
-            continue;
-        count++;
-        if (drawn)
-            write_sentence(svg, sentences[i], y + LEGEND_ROW * count - 6);
+    for (size_t i = 0; r >= 0 && i < sizeof(sentences) / sizeof(sentences[0]);
+         i++) {
+        r = write_sentence(svg, sentences[i], y, lines, drawn);
+        lines += r;
     }
-    return count;
+    return r < 0 ? r : lines;
 }
 
 static int write_picture(struct svg *svg)
@@ -298,9 +313,9 @@ static int write_picture(struct svg *svg)
                         : report->classes->count;
     double below = HEAD + CELL * (svg->deepest + 1) + 10;
     double behind = below + LEGEND_ROW * (double)legend;
-    double height =
-        behind + LEGEND_ROW * write_sentences(svg, behind, false) + 4;
-    char *origin = origin_text(report);
+    int lines = write_sentences(svg, behind, false);
+    double height = behind + LEGEND_ROW * lines + 4;
+    char *origin = lines < 0 ? NULL : origin_text(report);
     double sum = 0;
     int r;
 
@@ -321,11 +336,12 @@ static int write_picture(struct svg *svg)
         "<text class=\"t\" x=\"%.1f\" y=\"21\">%s</text>\n",
         WIDTH, height, WIDTH, height, MARGIN, report->summary);
     fprintf(svg->file, "<text class=\"q\" x=\"%.1f\" y=\"39\">", MARGIN);
-    escape_xml(svg->file, origin, (unsigned)((WIDTH - 2 * MARGIN) / LETTER));
+    escape_xml(svg->file, origin, TEXT_COLUMNS);
     fputs("</text>\n", svg->file);
     free(origin);
-    write_sentences(svg, behind, true);
-    r = write_legend(svg, below);
+    r = write_sentences(svg, behind, true);
+    if (r >= 0)
+        r = write_legend(svg, below);
     if (r < 0 || sum <= 0)
         return r;
     return draw_cells(svg, 0, tree->node_count, MARGIN,
