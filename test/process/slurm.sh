@@ -16,6 +16,7 @@ slurm_hosts() {
     slurm_dir=$work/slurm
     mkdir -p "$slurm_dir/state" "$slurm_dir/log" "$slurm_dir/cgroup"
     mount -t tmpfs none /run
+    mount -t tmpfs none /dev/shm
     mkdir /run/netns
     {
         echo "127.0.0.1 localhost"
