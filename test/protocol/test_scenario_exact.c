@@ -26,7 +26,7 @@ static void send_all(
 static void lose_wave(struct sim *sim, uint32_t stream)
 {
     send_all(sim, stream, 3, 6, 1);
-    sim_kill_at(sim, 1, 1);
+    sim_kill_at(sim, 1, 0);
 }
 
 /* So many packets came in all, and the last of them has this value. */
@@ -212,7 +212,7 @@ TEST(scenario_16_4_replaced)
 
     for (uint32_t rank = 3, value = 1; rank <= 5; rank++, value *= 10)
         sim_send_int(sim, rank, stream, (int)value);
-    sim_kill_at(sim, 1, 1);
+    sim_kill_at(sim, 1, 0);
     sim_freeze(sim, sim_find(sim, 3), 1000);
     sim_kill_at(sim, 4, 10);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
@@ -301,7 +301,7 @@ TEST(scenario_16_7_lazy)
     uint32_t stream = open_exact(sim);
 
     send_all(sim, stream, 3, 5, 1);
-    sim_kill_at(sim, 1, 1);
+    sim_kill_at(sim, 1, 0);
     sim_run(sim, 10000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
     sim_send_int(sim, 6, stream, 1);
@@ -334,7 +334,7 @@ TEST(scenario_16_7_limbo)
 
     send_all(sim, stream, 3, 4, 1);
     sim_freeze(sim, sim_find(sim, 3), 200000);
-    sim_kill_at(sim, 1, 1);
+    sim_kill_at(sim, 1, 0);
     sim_run(sim, 50000);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
@@ -434,7 +434,7 @@ TEST(scenario_16_8_overlap)
 
     for (int i = 1; i <= 20; i++)
         send_all(sim, stream, 4, 9, i);
-    sim_kill_at(sim, 1, 1);
+    sim_kill_at(sim, 1, 0);
     sim_wait(sim, 0, TELL_REDO);
     sim_kill_at(sim, 2, 1);
     sim_wait(sim, 0, TELL_REDO);
@@ -669,7 +669,7 @@ TEST(too_many_redos_end_the_stream)
 
     for (int i = 1; i <= 20; i++)
         send_all(sim, stream, 4, 9, i);
-    sim_kill_at(sim, 1, 1);
+    sim_kill_at(sim, 1, 0);
     sim_wait(sim, 0, TELL_REDO);
     sim_kill_at(sim, 2, 1);
     sim_wait(sim, 0, TELL_STREAM_FAILED);
