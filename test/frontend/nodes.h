@@ -38,8 +38,8 @@ static inline pid_t nodes_parent(pid_t pid, char *name)
     return parent;
 }
 
-/* Whether process `a` was started before `b`: both were started soon one after
- * the other, so pids far apart have begun again at the lowest in between. */
+/* Whether process `a` was started before `b`. Not many were started in between:
+ * where the pids are far apart, the kernel has begun again at the lowest. */
 static inline bool nodes_is_older(pid_t a, pid_t b)
 {
     FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
