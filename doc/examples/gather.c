@@ -2,7 +2,8 @@
  *
  *     gather SHAPE BACK-END FILTER-DIRECTORY COUNT
  *
- * Each back-end sends COUNT numbers, a hundred in a second. */
+ * Each back-end sends COUNT numbers, a hundred a second. Rank R sends those from
+ * R * COUNT; the filter takes numbers below 131,072. */
 #include <coppice/coppice.h>
 #include <err.h>
 #include <stdio.h>
@@ -49,8 +50,11 @@ int main(int argc, char **argv)
             total += count;
         cop_packet_free(packet);
     }
-    while (cop_network_event(network, &event, 0) == 0)
+    while (cop_network_event(network, &event, 0) == 0) {
         died += event.type == COP_EVENT_NODE_LOST;
+        if (event.type == COP_EVENT_FILTER_ERROR)
+            errx(1, "%s", event.text);
+    }
     printf("%zu numbers of %zu back-ends; %u commnodes died\n", total,
            cop_stream_size(stream), died);
     cop_network_free(network);

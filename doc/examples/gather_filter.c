@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SPAN 65536
+#define SPAN 131072
 
 struct set {
     bool has[SPAN];
@@ -30,9 +30,12 @@ static int set_join(void *state,
 
     if (cop_packet_unpack(packet, "%aud", &numbers, &count) < 0)
         return cop_filter_fail(call, "a packet is no \"%%aud\"");
-    for (uint32_t i = 0; i < count; i++)
-        if (numbers[i] < SPAN)
-            set->has[numbers[i]] = true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (numbers[i] >= SPAN)
+            return cop_filter_fail(call, "%u is not below %d", numbers[i],
+                                   SPAN);
+        set->has[numbers[i]] = true;
+    }
     return 0;
 }
 
