@@ -1,14 +1,14 @@
 /* bare_rescue.c - the nodes of the bare tree of bench/recovery.
  *
  * `bare_rescue PORT ROLE NUMBER`, where the role is one of
- *   refuge                  says where it listens, and takes in who calls
+ *   refuge                  says where it listens, and accepts every call
  *   victim:COUNT:PORT,...   with so many orphans; waits to be killed
  *   orphan:PORT,...         when its parent has gone it calls the refuge whose
  *                           place in the list is its number modulo their count
  *
- * No more than that has to be done: who calls a refuge exchanges as many bytes
- * with it as Coppice's handshake has, without any cryptography, and reports;
- * the refuge hands the report to the root. */
+ * No more than that has to be done: an orphan exchanges as many bytes with its
+ * refuge as Coppice's handshake has, without any cryptography, and reports; the
+ * refuge passes the report to the root. */
 #include <err.h>
 #include <errno.h>
 #include <limits.h>

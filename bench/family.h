@@ -12,13 +12,13 @@ struct process {
     uint32_t child_count;
 };
 
-/* Who descends from one process, itself excluded; in no order. */
+/* The descendants of one process, in no order. */
 struct family {
     struct process *list;
     size_t count;
 };
 
-/* Look now: who starts or ends meanwhile may be in it or not. Free with
+/* List them. A process that starts or ends meanwhile may be missing. Free with
  * family_fini(), also after an error. Returns 0, -ENOMEM, or an error from
  * /proc. */
 int family_read(struct family *family, pid_t root);

@@ -1,8 +1,8 @@
 /* integers.h - random integers that back-ends send, and the union of them: the
  * workload of the dissertation's chapter 8.
  *
- * Each is a function of who sends it and of how many it has sent, so that the
- * front-end can tell what the union has to be. */
+ * Each is a function of its sender and of how many that has sent, so that the
+ * front-end can compute what the union must be. */
 #ifndef BENCH_INTEGERS_H
 #define BENCH_INTEGERS_H
 

@@ -1,4 +1,4 @@
-/* rescue.h - one victim with many children, and who takes them in.
+/* rescue.h - one victim with many children, and their adopters.
  *
  *              root                     victim: killed
  *      /    /    |         \            refuges: RESCUE_REFUGES further nodes

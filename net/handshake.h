@@ -64,8 +64,8 @@ struct handshake {
  * session    HANDSHAKE_SESSION_LEN bytes, borrowed
  * dialer     whether we have called, and so are the child
  * own        what we say of ourselves
- * peer_rank  dialer: whom we want to reach, RANK_NONE for anybody of the
- *            session; not looked at for an acceptor
+ * peer_rank  dialer: the node to reach, RANK_NONE for any node of the session;
+ *            an acceptor ignores it
  * nonce      HANDSHAKE_NONCE_LEN random bytes, never used before */
 void handshake_init(struct handshake *handshake,
                     const unsigned char *key,

@@ -78,8 +78,8 @@ static void on_pause(struct ev_loop *loop, ev_timer *pause, int events)
     ev_io_start(loop, &listener->io);
 }
 
-/* Callers speak first: the system tells us of one when his hello is there,
- * which saves us a wake-up. Where it cannot, nothing is lost. */
+/* Callers speak first: the system reports a connection when its hello is there,
+ * which saves a wake-up. Where it cannot, nothing is lost. */
 static void await_hello(int fd)
 {
     int seconds = SAY_S;

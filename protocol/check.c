@@ -63,7 +63,7 @@ static void check_fifo(struct check *check,
                stream, name, fifo->count, bytes, fifo->bytes);
 }
 
-/* One parent, known as such by all who point to it; each peer where it says. */
+/* One parent, and all pointers to it agree; each peer is at its own index. */
 static void check_peers(struct check *check)
 {
     const struct node *node = check->node;

@@ -33,7 +33,7 @@ struct node_child {
     uint32_t rank;
     const char *host;
     enum node_role role;
-    uint32_t parent; /* the rank of who is to start it */
+    uint32_t parent; /* the rank of the node that starts it */
 };
 
 /* What a node knows when it begins; borrowed for node_new(). */
@@ -287,7 +287,8 @@ struct actions {
 };
 
 /* Forget the actions, giving back all that they own and that was not taken:
- * who takes a frame sets its payload to NULL. Storage is kept for reuse. */
+ * a driver that takes a frame sets its payload to NULL. Storage is kept for
+ * reuse. */
 void actions_clear(struct actions *actions);
 
 /* Free the storage too. */
@@ -416,8 +417,8 @@ bool node_internal(const struct node *node,
 /* Whether internal node `rank` has failed, as far as this node knows. */
 bool node_has_failed(const struct node *node, uint32_t rank);
 
-/* Front-end: who is missing since the launch, by rank: number `index`; false
- * past the last. Borrowed until the network is launched, then for good. */
+/* Front-end: node number `index`, by rank, of those missing since the launch;
+ * false past the last. Borrowed until the network is launched, then for good. */
 bool node_missing(const struct node *node,
                   size_t index,
                   uint32_t *rank,

@@ -16,8 +16,8 @@ enum agenda_type {
     AGENDA_TICK,   /* node: its deadline */
     AGENDA_BYTES,  /* node, link: bytes or the end of the link have come */
     AGENDA_UP,     /* node, link: the link is proved at this end */
-    AGENDA_START,  /* node, number, link: it begins to run; who asked for
-                      that, in which of its lives */
+    AGENDA_START,  /* node, number, link: it begins to run; the node that
+                      starts it, and in which of its lives */
     AGENDA_DIAL,   /* node, number: it reaches that rank, or does not; link:
                       how often it had dialled */
     AGENDA_GONE,   /* node, link, number: a child that it started, in that

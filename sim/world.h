@@ -53,7 +53,7 @@ struct world_node {
     uint32_t rank;
     uint32_t index;
     uint32_t depth;
-    uint32_t parent;     /* index of who starts it; SIM_NONE: nobody */
+    uint32_t parent;     /* index of the node that starts it; SIM_NONE: none */
     const char *missing; /* why it cannot be started; NULL: it can */
     char *stopped;       /* why its start was stopped, or NULL */
     bool hangs;          /* its start never ends */

@@ -631,7 +631,7 @@ static int64_t read_values(struct cop_value *values,
     return at == payload->len ? string_total : -EBADMSG;
 }
 
-/* Let the strings of `value` be pointed to from `strings` on. */
+/* Point `strings` and what follows to the strings of `value`. */
 static const char **image_point(struct cop_value *value, const char **strings)
 {
     const char *at = value->data;

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     printf("gathering\n");
     fflush(stdout);
 
-    /* Returns when all that was sent is here, whoever died meanwhile. The
+    /* Returns when all that was sent is here, whatever died meanwhile. The
      * filter at the front-end gives each number once. */
     if (cop_stream_sync(stream, COP_FOREVER, &error) != 0)
         errx(1, "%s", error.text);

@@ -77,7 +77,7 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
                         sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
 }
 
-/* PROTOCOL 6.8: what may follow on what it was told of a node before. */
+/* PROTOCOL 6.8: which report on a node may follow the one before. */
 static void hear_of(struct healing *healing,
                     struct sim *sim,
                     uint32_t index,
@@ -89,9 +89,10 @@ static void hear_of(struct healing *healing,
     if ((tell->tell == TELL_NODE_SUSPECTED || tell->tell == TELL_NODE_LOST ||
          tell->tell == TELL_BACKEND_LOST) &&
         (!tell->text || !*tell->text))
-        sim_fail(sim, "%u may be lost, and no reason is told", tell->rank);
+        sim_fail(sim, "%u may be lost, and the report has no reason",
+                 tell->rank);
     if (node->news == HEALING_LOST)
-        sim_fail(sim, "the front-end was told that %u is lost, and again of it",
+        sim_fail(sim, "the front-end reports %u after it was reported lost",
                  tell->rank);
     if (tell->tell == TELL_NODE_SUSPECTED) {
         if (suspected)
@@ -113,14 +114,14 @@ static void hear_of(struct healing *healing,
     }
 }
 
-/* The front-end was told. */
+/* A report of the front-end. */
 static void note_news(struct healing *healing,
                       struct sim *sim,
                       const struct action *tell)
 {
     uint32_t index = sim_find(sim, tell->rank);
 
-    /* One that joins is a node like others when it is told of (12.3). */
+    /* A back-end that joins is a node like others once reported (12.3). */
     if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE) {
         healing->nodes[index].launched = true;
         healing->joined_ms = sim_now_ms(sim);
@@ -132,7 +133,7 @@ static void note_news(struct healing *healing,
         tell->tell != TELL_NODE_BACK)
         return;
     if (index == SIM_NONE || tell->rank >= healing->room)
-        sim_fail(sim, "the front-end was told of %u, which nobody is",
+        sim_fail(sim, "the front-end reports %u, and there is no such node",
                  tell->rank);
     else
         hear_of(healing, sim, index, tell);

@@ -1,17 +1,16 @@
 /* healing.h - how a tree heals, watched from outside.
  *
- * Promises: whoever is orphaned finds a parent; what results is a tree, not
- * higher than at launch, unless adoptions overlapped; nobody ends or is given
- * up but those who were killed; and the front-end is told all this. What it is
- * told is true: a node that is told to be lost is dead, a suspicion is told
- * once, and has one end, and a killed commnode is told to be lost once, within
- * a bound. */
+ * Promises: every orphan finds a parent; the result is a tree, not higher than
+ * at launch unless adoptions overlapped; only killed nodes end or are given up.
+ * The front-end reports all this, truly: a node reported lost is dead, each
+ * suspicion is reported once and ends once, and a killed commnode is reported
+ * lost once, within a bound. */
 #ifndef SIM_SWARM_HEALING_H
 #define SIM_SWARM_HEALING_H
 
 #include "sim/sim.h"
 
-/* What the front-end was told last of a node. */
+/* The last report of the front-end about a node. */
 enum healing_news {
     HEALING_NO_NEWS,
     HEALING_SUSPECTED,

@@ -35,7 +35,7 @@
     X(SCHEDULE_FILTER, "filter", "node", "ms")                                 \
     X(SCHEDULE_BUDGET, "budget", "bytes")                                      \
     X(SCHEDULE_RATE, "rate", "bytes_per_ms")                                   \
-    /* who does not start, and whether the launch goes on without */           \
+    /* which nodes do not start; whether the launch continues without */       \
     X(SCHEDULE_SKIP, "skip")                                                   \
     X(SCHEDULE_ABSENT, "absent", "node", "hangs")                              \
     /* traffic; what a stream is opened with comes before it */                \

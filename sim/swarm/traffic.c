@@ -271,7 +271,7 @@ static void take_down(struct sim *sim,
     uint32_t count;
 
     if (members_read(frame, &number, &count) < 0)
-        return; /* who takes it says so */
+        return; /* its receiver reports it */
     if (stream->first[rank] == 0)
         stream->first[rank] = number;
     else if (number != stream->last[rank] + 1)

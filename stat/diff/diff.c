@@ -11,7 +11,7 @@
 
 #define NOBODY UINT32_MAX
 
-/* What is said of who is missing in a look. */
+/* The reason for a task that is missing in a look. */
 #define NO_ANSWER "not found, or no answer from its daemon in time"
 
 /* A process of a look. */
@@ -218,7 +218,7 @@ static int renumber(struct tasks **out,
     return r;
 }
 
-/* Who is in one look, and who of them could not be looked at. */
+/* The tasks of one look, and which of them could not be looked at. */
 struct presence {
     struct tasks *all;
     struct tasks *unseen;
@@ -271,7 +271,7 @@ static int gap_add(struct diff *diff,
     return 0;
 }
 
-/* Find who could not be looked at, and why. */
+/* Find the tasks that could not be looked at, and why. */
 static int find_gaps(struct diff *diff, uint32_t *const *tasks)
 {
     size_t most = DIFF_SIDES;
@@ -299,7 +299,7 @@ static int find_gaps(struct diff *diff, uint32_t *const *tasks)
     return r;
 }
 
-/* Who is in which look. */
+/* Which task is in which look. */
 static int find_presences(struct diff *diff, uint32_t *const *tasks)
 {
     struct presence of[DIFF_SIDES] = {{0}};
@@ -516,7 +516,7 @@ static int gather_moves(struct diff *diff,
     return r;
 }
 
-/* Find who stayed and who went where. */
+/* Find the tasks that stayed, and where the others went. */
 static int find_moves(struct diff *diff)
 {
     struct step *steps = calloc((size_t)diff->count + 1, sizeof(*steps));

@@ -241,7 +241,7 @@ static int read_frames(struct reading *reading)
     return r;
 }
 
-/* Who there is, with those that gave no answer. */
+/* All tasks, with those that gave no answer. */
 static int read_tasks(struct reading *reading)
 {
     struct tasks *all = NULL;

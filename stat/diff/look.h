@@ -34,7 +34,7 @@ struct look {
     enum naming_detail detail;
     bool full;
     bool threads;           /* pictures count them too */
-    struct history history; /* who moved in the last samples */
+    struct history history; /* tasks that moved in the last samples */
     uint32_t *never_left;   /* by class: the node that its movers never left;
                                UINT32_MAX: none */
     size_t class_count;

@@ -69,7 +69,7 @@ int reading_array(struct reading *reading,
                   const char *where,
                   const char *member);
 
-/* Read the tree, and who is in it. Returns 0, -EINVAL with a sentence, or
+/* Read the tree and its tasks. Returns 0, -EINVAL with a sentence, or
  * -ENOMEM. */
 int look_tree_read(struct reading *reading);
 

@@ -250,8 +250,8 @@ uint32_t daemons_silence_ms(uint32_t timeout_ms)
 }
 
 /* All times as long, compared with each other, as the defaults are; but an
- * orphan has less time, and so has who is given up after that: five times the
- * silence by which it was found, in all. */
+ * orphan has less time, and so has a back-end until it is given up: five times
+ * the silence by which it was found, in all. */
 static void set_times(struct cop_times *times,
                       uint32_t timeout_ms,
                       bool open_ended)

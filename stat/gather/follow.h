@@ -16,7 +16,7 @@ struct follow_options {
     enum naming_detail detail;
     bool threads;
     bool full;
-    struct history *history; /* notes who moves; kept */
+    struct history *history; /* notes which tasks move; kept */
     struct window *window;   /* notes where tasks were; kept */
     const char *record;      /* file for the last looks; NULL: none */
     const char *command;     /* of coppice-stat, for that file */

@@ -47,8 +47,8 @@ struct gather_options {
     enum naming_detail detail;
     const struct gather_viewer *viewer; /* follows, until it ends; not so many
                                            samples. NULL: nobody */
-    struct history *history; /* notes who moves, without a viewer; NULL: nobody
-                                wants to know */
+    struct history *history; /* notes which tasks move, without a viewer;
+                                NULL: not wanted */
     bool quiet_asides; /* what was set aside is not told, as the same terminal
                           shows it */
     bool (*is_ended)(void); /* whether the user wants to end it; first called

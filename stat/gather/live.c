@@ -63,7 +63,7 @@ static int take_live(struct gathering *gathering,
         return 0;
     gathering_say(gathering->options->say,
                   "no sample for %" PRIu64
-                  " s: who is silent is given up later",
+                  " s: a silent daemon is given up later",
                   (now - *heard_ms) / 1000);
     *heard_ms = 0;
     *fresh = gathering->sample > 0;

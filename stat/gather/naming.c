@@ -80,8 +80,8 @@ static int find_tasks(const struct tree *tree,
     return r;
 }
 
-/* Note what is to be asked of whom: of an address that only silent ones have
- * seen, whoever has seen another one of its module. Returns 0 or -ENOMEM. */
+/* Choose which daemon to ask for each address: if only silent daemons have seen
+ * the address, one that has seen another of its module. Returns 0 or -ENOMEM. */
 static int list_addresses(struct naming *naming, const uint32_t *tasks)
 {
     const struct tree *tree = naming->tree;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Who gave it. Where a process has several, as those under an mpirun in a job
+/* Which launcher gave it. Where a process has several, as those under an mpirun in a job
  * script of Slurm, the higher one is the one that counts. */
 enum rank_source {
     RANK_NONE,

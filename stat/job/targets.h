@@ -62,7 +62,7 @@ struct targets {
     struct targets_wanted *wanted;
     uint32_t wanted_count;
     char *slurm_job;             /* that the hosts are in; NULL: not known */
-    struct targets_index *index; /* who is there already; private */
+    struct targets_index *index; /* processes listed already; private */
 };
 
 /* Free what `targets` holds. */

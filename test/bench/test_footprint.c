@@ -64,7 +64,7 @@ static void fini(struct sample *samples)
         sample_fini(&samples[i]);
 }
 
-/* Who has children is told from who has none; what one holds, private memory
+/* Inner processes are told from leaves; what one holds, private memory
  * and descriptors, is seen in it and not in the other. */
 TEST(a_family_is_read)
 {

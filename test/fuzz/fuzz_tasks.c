@@ -53,7 +53,7 @@ static void check_packed(struct tasks *set)
     free(bytes);
 }
 
-/* Who is in a and b, and who is in one of them only, add up. */
+/* The tasks in a and b, and those in one of them only, add up. */
 static void check_laws(struct tasks *a, struct tasks *b)
 {
     struct tasks *all, *both, *rest;

@@ -6,7 +6,7 @@
  * FAULTS  how many: a crash, a break of a link, a stop
  * TRIES   how often a node asks in its life; with LIVE: in a round
  *
- * There are no channels: an attempt is a record of who waits for its answer and
+ * There are no channels: an attempt is a record of the nodes that wait for its answer and
  * of where its one probe, or the answer, is. Each event is one d_step.
  *
  * More can happen here than in the engine, never less:
@@ -36,7 +36,7 @@
  * STALE   an answer counts for any attempt of its orphan  (8.3)
  * LATE    an acknowledgement counts, whenever it comes    (8.4)
  *
- * LIVE: rounds of asking do not end, and who has stopped goes on. In the last
+ * LIVE: rounds of asking do not end, and a stopped node continues. In the last
  * place of a round the front-end is asked, and its answer waited for (7.3, 7.4).
  * Then, if each process that can always go on does (pan -f), all are attached
  * for ever in the end. NORESORT, which must break that: any node in that place.
@@ -84,7 +84,7 @@ byte faults;
 byte phase[ATTEMPTS];
 byte asked[ATTEMPTS]; /* the candidate */
 byte at[ATTEMPTS];
-byte waits[ATTEMPTS]; /* who passed it on and has not lost its parent since */
+byte waits[ATTEMPTS]; /* nodes that passed it on and have not lost their parent since */
 #ifdef ANEW
 byte number[ATTEMPTS]; /* what the attempt is called */
 byte count[N];         /* the last one's, since the last adoption */

@@ -53,7 +53,7 @@ RULES = {
     'nofrom':      '16.8: a node that enters a generation does not skip to where it begins',
     'goback':      '16.8: a node that enters a generation begins where that begins, though it is further',
     'claimfirst':  '16.9: on a new link the claim goes before RESUME',
-    'relfirst':    '16.9: what a lost child held up goes up before the claim that says who is gone',
+    'relfirst':    '16.9: what a lost child held up goes up before the claim that lacks its members',
     'expelwaits':  '16.9: RESUME after EXPEL waits behind data for credit',
     'partsleft':   '16.9: an orphan sends the rest of a wave whose first packet its lost link had',
     'resumepart':  '16.9: RESUME is before a wave whose first packet has been sent, and the rest follows',
@@ -122,7 +122,7 @@ class World(BaseWorld):
         self.final, self.marked, self.syncing, self.entering = (0, 0), 0, 0, 0
         self.waiting = 0                    # accepted waves that the application has not taken
         self.first = {}                     # member -> the first epoch in which it is expected
-        self.gone = (0,)                    # who is given up, now last; before it earlier sets that a wave may still show
+        self.gone = (0,)                    # members that are given up, now last; before it earlier sets that a wave may still show
         self.changes, self.changes_then, self.news_then, self.redos, self.redos_here = 0, -1, False, 0, 0
         self.sent = {}                      # truth: (member, epoch) -> packets put out
         self.ended = {}                     # truth: member -> it has ended all epochs before this one
@@ -354,7 +354,7 @@ class World(BaseWorld):
                     break
                 self.accept(number, gone)
             elif not now and number[1] < self.marked and 'skipempty' not in self.broken:
-                self.make_final((number[1] + 1, 0), False)       # nobody is left who counts in this epoch
+                self.make_final((number[1] + 1, 0), False)       # no member is left that counts in this epoch
             else:
                 covered = now and not now & ~self.below(0) or 'eager' in self.broken
                 counted = len(counting) == len(with_members) or 'anyhow' in self.broken

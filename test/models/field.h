@@ -21,9 +21,9 @@
 /* A rule of doc/protocol.md that is taken away, to see that it is missed. */
 enum field_rule {
     FIELD_ALL_RULES,
-    FIELD_NO_FAIL,  /* 8.3: who is the orphan, or an orphan, answers OK */
-    FIELD_NO_LOSS,  /* 8.3: only who loses its parent does */
-    FIELD_NO_PROBE, /* 8.3: a candidate with a parent takes who asks */
+    FIELD_NO_FAIL,  /* 8.3: the orphan itself, or another orphan, answers OK */
+    FIELD_NO_LOSS,  /* 8.3: only a node that loses its parent does */
+    FIELD_NO_PROBE, /* 8.3: a candidate with a parent adopts at once */
     FIELD_ANEW,     /* 6.3: attempts are numbered anew after each adoption */
     FIELD_DEAF,     /* liveness: an orphan is not told that it was adopted */
     FIELD_NO_REDO,  /* 16.7, liveness: nothing is put out again */
@@ -36,15 +36,16 @@ struct field_bounds {
     uint32_t parents[FIELD_NODES]; /* of each but the front-end */
     uint32_t faults;               /* crashes, breaks and stops together */
     uint32_t attempts;             /* of one node, in its life */
-    bool any;     /* an orphan may ask any internal node, at any height */
-    bool leaves;  /* back-ends are orphans too; else they only are there */
-    bool early;   /* all of them before anything else happens */
-    bool stops;   /* stops are among the faults; always if there are no waves */
-    bool twins;   /* the last internal node has a back-end more */
-    bool bushy;   /* a back-end below each commnode, not only the lowest */
-    bool late;    /* faults when they are noticed; no order of last records */
-    bool needed;  /* what can matter no more is no part of a state */
-    bool orderly; /* who closes a link has what it sent read; else any part */
+    bool any;    /* an orphan may ask any internal node, at any height */
+    bool leaves; /* back-ends are orphans too; else they only are there */
+    bool early;  /* all of them before anything else happens */
+    bool stops;  /* stops are among the faults; always if there are no waves */
+    bool twins;  /* the last internal node has a back-end more */
+    bool bushy;  /* a back-end below each commnode, not only the lowest */
+    bool late;   /* faults when they are noticed; no order of last records */
+    bool needed; /* what can matter no more is no part of a state */
+    bool
+        orderly; /* all is read of what a node sent that closes; else any part */
     uint32_t waves; /* that each back-end sends on an exact stream; 0: there is
                        none. Then frames of streams arrive in any order, and
                        those of an adoption at once */
@@ -99,7 +100,7 @@ struct field_node {
     struct node *machine; /* NULL: crashed */
     bool inert;           /* a back-end that only is there */
     bool stopped;
-    bool gone_due; /* its end is not yet reported to who started it */
+    bool gone_due; /* its end is not yet reported to its starter */
     bool dialling;
     uint32_t parent; /* that started it */
     uint32_t target;

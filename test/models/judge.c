@@ -88,7 +88,7 @@ static const char *judge_answer(struct field *field,
     return "refused for a reason that cannot be";
 }
 
-/* PROBED: who may say OK, and who must fail (8.3). */
+/* PROBED: which node may say OK, and which must fail (8.3). */
 static const char *judge_probed(const struct field *field,
                                 const struct node *node,
                                 const struct frame *frame,

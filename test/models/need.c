@@ -11,7 +11,7 @@
 /* What of a record matters to everybody. */
 #define BIT_LAG     1u /* its parent does not know this incarnation yet */
 #define BIT_ACCUSED 2u /* it lives, and has to refute it */
-#define BIT_FRESH   4u /* who loses it as a parent will accuse it rightly */
+#define BIT_FRESH   4u /* a child that loses it will accuse it rightly */
 
 /* The peer over which `index` has asked for a parent; NULL: it has none. */
 static const struct peer *candidate(const struct node *node)

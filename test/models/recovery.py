@@ -39,7 +39,7 @@ RULES = {
     'nolost':    'the front-end never gives up a member that no branch covers',
     'faillost':  '(expels live members) a member whose parent lost its link is given up at once (FAILED), not after a grace time',
     'nofence':   'a member that was given up comes back and is served as if nothing had been',
-    'norefence': '(no violation known) nodes do not remember who was given up; only the front-end says EXPEL, when the set it sees changes',
+    'norefence': '(no violation known) nodes do not remember which members were given up; only the front-end says EXPEL, when the set it sees changes',
     'latepath':  'packets of a link already given up are still taken (link down overtakes data)',
     'nowindow':  '(costs memory only) the front-end sends however much is unstable',
     'nocomp':    'no compensation',

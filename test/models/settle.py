@@ -17,7 +17,7 @@ Downwards every node keeps all packets (recovery.py has retention and replay), s
           R(level)                        RESUME: the sender counts from level + 1
           K(set, settled, lossy)          a claim
     down  a number; log[number] says: D data (takes credit), M marker, E the entry of a late joiner, L a member that is
-          given up; or EXPEL: a claim named somebody who had been
+          given up; or EXPEL: a claim named a member that had been
 
 A wave is (epoch, n).  A level is the last wave that is answered; (e, 0) answers all epochs before e.
 Sets of ranks and of items are integers used as bit sets; item 8 * r + i is the i-th that back-end r has sent.
@@ -48,7 +48,7 @@ RULES = {
     'latestuck':   '3.4: credit for a late packet is not returned before the wave at hand is released',
     'nolossy':     '10.6: a node that lost its parent on a stream that is not recoverable does not say so',
     'lossyonce':   '10.6: LOSSY is a flag said once, in the next settled claim, not a number that is repeated',
-    'standing':    '10.1: a settled claim that waits stands though members have come since who had not settled',
+    'standing':    '10.1: a settled claim that waits stands though members have come since that had not settled',
     'keeplost':    '11.2: LOST takes nobody out of a node\'s sets',
     'noexpel':     '11.2: a claim that names the lost is answered by nothing',
     'mixed':       '4.6: a timed set has all that has come, of any epoch, and a number above the last set\'s',

@@ -549,7 +549,7 @@ TEST(oldest_unproved_goes_first)
     finish();
 }
 
-/* Strangers who call do not end our own call, however old it is. */
+/* Calls of strangers do not end our own call, however old it is. */
 TEST(strangers_do_not_end_our_own_call)
 {
     int stranger = begin_stranger(PATIENCE_MS);
@@ -563,7 +563,7 @@ TEST(strangers_do_not_end_our_own_call)
         connect_pair(more[i]);
         ends[0].down = false;
         CHECK_OK(connection_new(ends[0].set, more[i][0], false, RANK_NONE));
-        CU_ASSERT(ends[0].down); /* a stranger who called before */
+        CU_ASSERT(ends[0].down); /* a stranger that called before */
     }
     do
         n = recv(own[1], bytes, sizeof(bytes), MSG_DONTWAIT);

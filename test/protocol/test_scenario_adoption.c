@@ -518,7 +518,7 @@ TEST(the_front_end_gives_up)
     sim_end(sim);
 }
 
-/* PROTOCOL 11.1: an end that is certain is told at once, though who tells it
+/* PROTOCOL 11.1: an end that is certain is reported at once, though its reporter
  * loses its way up at that moment. */
 TEST(a_certain_end_is_told_again)
 {

@@ -108,7 +108,7 @@ TEST(a_node_that_died_is_named)
 }
 
 /* PROTOCOL 12.2: the same two levels further down: a node that has not reported
- * yet names it in what he reports. */
+ * yet names it in its report. */
 TEST(a_node_that_died_further_down_is_named)
 {
     struct sim *sim = sim_begin("0(1(3(4(5,6)),7),2)", NULL);

@@ -148,7 +148,7 @@ TEST(scenario_16_snapshot)
 }
 
 /* PROTOCOL 3.1, 3.1b: packets that were sent before parameters were, and come
- * again below who was told of these by a snapshot, are filtered without. */
+ * again below a node that learned of these by a snapshot, are filtered without. */
 TEST(parameters_stay_behind_their_packets)
 {
     struct sim *sim = sim_launch(TREE);

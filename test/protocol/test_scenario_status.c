@@ -171,7 +171,7 @@ TEST(a_commnode_refers_to_the_front_end)
 }
 
 /* PROTOCOL 15.2: several observers that ask at once share rounds; each gets
- * what was so after it had asked. One who goes away in the middle is not
+ * what was so after it had asked. An observer that leaves meanwhile is not
  * missed. */
 TEST(several_observers_ask_at_once)
 {
@@ -246,8 +246,8 @@ static void check_reason(uint32_t rank, const char *begin)
 }
 
 /* PROTOCOL 15.5: a lost commnode stands where it was; its children stand under
- * those that have adopted them, and say from whom; who is above is degraded,
- * for as long as it is lost. */
+ * their adopters, and name the parent before; nodes above it are degraded
+ * while it is lost. */
 TEST(a_lost_commnode_is_shown)
 {
     struct sim *sim = sim_launch(TREE);
@@ -355,8 +355,7 @@ TEST(a_round_survives_deaths)
     }
 }
 
-/* PROTOCOL 15.2: what a stranger might answer costs him his link, or nothing.
- */
+/* PROTOCOL 15.2: a wrong answer ends its sender's link, or does nothing. */
 TEST(wrong_answers_do_no_harm)
 {
     struct sim *sim = sim_launch(TREE);
@@ -537,7 +536,7 @@ TEST(a_thousand_nodes_answer)
 }
 
 /* PROTOCOL 15.5: a node that could not be launched is shown with the reason;
- * who is there has none. */
+ * a node that is there has none. */
 TEST(a_missing_node_is_shown_with_the_reason)
 {
     struct sim_config config = {.missing = COP_MISSING_SKIP};

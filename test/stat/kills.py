@@ -159,7 +159,7 @@ class Kills:
         return not left
 
     def check(self, key):
-        """Nobody is stopped or traced, and who worked goes on."""
+        """No process is stopped or traced, and those that ran go on."""
         for pid in self.watched:
             assert numbers("TracerPid", pid), f"{key}: process {pid} has ended"
             assert await_true(lambda: set(numbers("TracerPid", pid)) == {"0"}), \

@@ -278,7 +278,7 @@ static void give_pids(struct look *look, int32_t first, int32_t step)
                              (pid_t)(first + (int32_t)task * step), NULL));
 }
 
-/* Who stayed and who moved is what comparing task by task says. */
+/* Tasks that stayed and moved are those that comparing task by task finds. */
 TEST(moves_are_those_of_each_task)
 {
     uint64_t seed = 17;

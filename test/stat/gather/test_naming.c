@@ -1,5 +1,5 @@
 /* test_naming.c - questions for names, and their answers: those that come late,
- * twice, or from who does not know the question. */
+ * twice, or from a daemon that does not know the question. */
 #include <errno.h>
 
 #include "stat/gather/naming.h"

@@ -1,4 +1,4 @@
-/* test_classes.c - who behaves alike, inside of runtimes and outside. */
+/* test_classes.c - which tasks behave alike, inside of runtimes and outside. */
 #include <errno.h>
 
 #include "stat/tree/classes.h"
@@ -113,7 +113,7 @@ TEST(nobody_is_left_out)
     tree_free(tree);
 }
 
-/* Waiting for a mutex is one place, but who waits is another. */
+/* Waits for a mutex are one place, but differ by their callers. */
 TEST(callers_of_a_mutex_differ)
 {
     static const char *const expected[] = {"1", "0,2", NULL};

@@ -361,7 +361,7 @@ static struct stuck stuck_start(const char *program)
     return stuck;
 }
 
-/* Let it go on, and wait until it does. */
+/* Continue the process, and wait until it runs. */
 static bool stuck_goes_on(struct stuck *stuck)
 {
     struct pollfd said = {.fd = stuck->said, .events = POLLIN};
@@ -570,7 +570,7 @@ TEST(a_daemon_that_works_is_left_alone)
         fifo = open(debug, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     }
     CU_ASSERT(fifo >= 0); /* it did look there */
-    /* From now on nobody who opens it has to wait. */
+    /* From now on a process that opens it does not wait. */
     CU_ASSERT_EQUAL(unlink(debug), 0);
     close(fifo);
     CU_ASSERT_EQUAL(waitpid(tool, &status, 0), tool);
