@@ -4,7 +4,6 @@
 #include "bench/duel.h"
 
 #include <err.h>
-#include <errno.h>
 #include <linux/close_range.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* roundtrip.c - broadcast a token, reduce an int: how long it takes. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "bench/duel.h"

@@ -3,7 +3,6 @@
 
 #include <coppice/coppice.h>
 #include <err.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,7 +25,6 @@
 #include "stat/request.h"
 #include "stat/tree/build.h"
 #include "stat/tree/tree.h"
-#include "stat/walk/names.h"
 #include "stat/walk/traces.h"
 #include "stat/walk/walk.h"
 

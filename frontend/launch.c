@@ -1,7 +1,6 @@
 /* launch.c - starting a network. */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* driver.c - the real world of one node: loop, links, children. */
 #include "net/driver.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>

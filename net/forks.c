@@ -1,7 +1,6 @@
 /* forks.c - what becomes of locks when the process forks. */
 #include "net/forks.h"
 
-#include <stddef.h>
 #include <utlist.h>
 
 static struct forks_guard *all;

@@ -1,7 +1,6 @@
 /* helm.c - which thread drives the loop of a driver. */
 #include "net/helm.h"
 
-#include <assert.h>
 #include <coppice/coppice.h>
 #include <errno.h>
 #include <poll.h>

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "wire/limits.h"
 
 /* Below this a direct read saves nothing over the shared buffer. */
 #define DIRECT_LEN 16384

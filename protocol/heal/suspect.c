@@ -10,7 +10,6 @@
  *
  * The application is told when a node is suspected, and whether it came back or
  * is lost. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* launch.c - readiness and ending (PROTOCOL 11.3, 11.4, 12). */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

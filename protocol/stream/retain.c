@@ -1,7 +1,6 @@
 /* retain.c - exact streams at a back-end: what it has put out is kept until it
  * is final, and put out again in each new generation (PROTOCOL 16.5 to 16.12).
  */
-#include <errno.h>
 #include <string.h>
 
 #include "protocol/state.h"

@@ -1,7 +1,6 @@
 /* comparison.c - see comparison.h. */
 #include "stat/diff/comparison.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "stat/diff/look.h"

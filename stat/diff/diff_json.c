@@ -1,7 +1,6 @@
 /* diff_json.c - what is different between two looks, for other programs. */
 #include "stat/diff/comparison.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

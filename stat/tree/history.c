@@ -1,7 +1,6 @@
 /* history.c - see history.h. */
 #include "stat/tree/history.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 void history_fini(struct history *history)

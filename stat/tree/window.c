@@ -1,7 +1,6 @@
 /* window.c - see window.h. */
 #include "stat/tree/window.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "stat/tree/build.h"

@@ -4,7 +4,6 @@
 #endif
 #include "stat/walk/waits.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,8 @@
 /* test_counting.c - what a process asks of the kernel is counted as it was. */
 #include "bench/counting.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
 /* test_footprint.c - what is read of processes, on real ones of known size. */
 #include "bench/footprint.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

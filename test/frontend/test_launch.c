@@ -1,7 +1,6 @@
 /* test_launch.c - starting networks, and what can go wrong. */
 #include <dlfcn.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "test/frontend/tree.h"
 

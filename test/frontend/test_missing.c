@@ -1,6 +1,5 @@
 /* test_missing.c - launching around what does not start (PROTOCOL 12.2), with
  * real processes. */
-#include <sys/stat.h>
 
 #include "test/frontend/tree.h"
 

@@ -1,6 +1,5 @@
 /* test_unruly.c - filters and applications that do not do as expected, on
  * streams that promise something (PROTOCOL 16, 17). */
-#include <stdio.h>
 
 #include "test/frontend/tree.h"
 

@@ -8,7 +8,6 @@
  * exit status 0 for an orderly end, 3 for an error that was told, 4 where a
  * loss was not told in time. */
 #include <coppice/coppice.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
  * state machine: it joins as any back-end does, commits OFFENCE, and ends when
  * its link is closed. The other processes execute MEMBER, the tests' back-end. */
 #include <err.h>
-#include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* test_permit.c - PROTOCOL 2.5: a child that holds the key says what it may not
  * say. Its link is closed, the front-end's application is told why, and the
  * others stay what they are. One node, by hand. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* test_scenario_total.c - cumulative streams (PROTOCOL 17). Each back-end sends
  * numbers of its own power of ten, so a total shows how often each counts. */
-#include <errno.h>
 
 #include "test/sim/scenario.h"
 

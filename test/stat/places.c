@@ -7,7 +7,6 @@
  * "TASK end" ends it. When all are asleep where they shall be, the pids are
  * printed on one line, in their order, those that have ended too. All end with
  * the input. */
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

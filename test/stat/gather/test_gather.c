@@ -1,6 +1,5 @@
 /* test_gather.c - looks at a job through daemons that freeze or are lost, in a
  * made-up network with a clock of its own. */
-#include <errno.h>
 
 #include "stat/gather/gather.h"
 #include "stat/tree/frame.h"

@@ -1,5 +1,4 @@
 /* test_render.c - classes, the picture and the dot file, as text. */
-#include <errno.h>
 #include <unistd.h>
 
 #include "stat/show/columns.h"

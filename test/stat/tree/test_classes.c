@@ -1,5 +1,4 @@
 /* test_classes.c - which tasks behave alike, inside of runtimes and outside. */
-#include <errno.h>
 
 #include "stat/tree/classes.h"
 #include "stat/tree/frame.h"

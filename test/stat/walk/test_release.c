@@ -4,7 +4,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pipe2() */
 #endif
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,4 @@
 /* test_threads.c - processes with many threads, and little time for them. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
