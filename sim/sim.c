@@ -315,11 +315,6 @@ uint64_t sim_now_ms(const struct sim *sim)
     return sim->now_ms;
 }
 
-struct random *sim_random(struct sim *sim)
-{
-    return &sim->random;
-}
-
 const struct tree *sim_tree(const struct sim *sim)
 {
     return &sim->tree;

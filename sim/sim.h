@@ -169,9 +169,6 @@ int sim_run_while_not(struct sim *sim,
 /* The time now, in virtual milliseconds. */
 uint64_t sim_now_ms(const struct sim *sim);
 
-/* Where chance comes from; borrowed. */
-struct random *sim_random(struct sim *sim);
-
 /* The tree that the world began with; borrowed. */
 const struct tree *sim_tree(const struct sim *sim);
 

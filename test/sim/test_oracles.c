@@ -5,7 +5,6 @@
  * do is dropped, done twice, or changed on its way out. The same schedule
  * without the defect breaks nothing. */
 #include "sim/swarm/swarm.h"
-#include "sim/swarm/tally.h"
 #include "test/check.h"
 
 #include <errno.h>
@@ -80,7 +79,7 @@ static struct node *machine(struct sim *sim, uint32_t index)
     return (struct node *)(uintptr_t)sim_node(sim, index);
 }
 
-/* Defects: X(name, whether it is such an action, what becomes of it) */
+/* DEFECT(name, whether it is such an action, what becomes of it) */
 #define DEFECT(name, condition, what)                                          \
     static enum sim_tampering name(struct sim *sim, uint32_t index,            \
                                    struct action *action, void *arg)           \
@@ -93,63 +92,40 @@ static struct node *machine(struct sim *sim, uint32_t index)
         if (!(condition) || !is_due(mischief))                                 \
             return SIM_KEEP;                                                   \
         what;                                                                  \
+        return SIM_KEEP;                                                       \
     }
+
+#define TELLS(what)       is_telling(index, action, TELL_##what)
+#define SENDS(rank, what) is_sending(sim, index, rank, action, FRAME_##what)
 
 DEFECT(lose_down, delivers(sim, index, action, true), return SIM_DROP)
 DEFECT(repeat_down, delivers(sim, index, action, true), return SIM_TWICE)
 DEFECT(lose_up, delivers(sim, index, action, false), return SIM_DROP)
 DEFECT(repeat_up, delivers(sim, index, action, false), return SIM_TWICE)
-DEFECT(miscount, delivers(sim, index, action, false), action->frame.count++;
-       return SIM_KEEP)
-DEFECT(move_wave, delivers(sim, index, action, false), action->frame.sequence++;
-       return SIM_KEEP)
+DEFECT(miscount, delivers(sim, index, action, false), action->frame.count++)
+DEFECT(move_wave, delivers(sim, index, action, false), action->frame.sequence++)
 DEFECT(moves_epoch,
-       is_sending(sim, index, 1, action, FRAME_DATA) &&
-           action->frame.sequence >> PACKET_WAVE_BITS == 0,
-       action->frame.sequence += UINT64_C(1) << PACKET_WAVE_BITS;
-       return SIM_KEEP)
-DEFECT(loses_a_delta,
-       is_sending(sim, index, 3, action, FRAME_DATA),
-       return SIM_DROP)
-DEFECT(repeats_a_delta,
-       is_sending(sim, index, 3, action, FRAME_DATA),
-       return SIM_TWICE)
-DEFECT(loses_a_total,
-       is_sending(sim, index, 1, action, FRAME_TOTAL),
-       return SIM_DROP)
-DEFECT(vouches_always,
-       is_telling(index, action, TELL_STATE) && action->code == 1,
-       action->code = 0;
-       return SIM_KEEP)
+       SENDS(1, DATA) && action->frame.sequence >> PACKET_WAVE_BITS == 0,
+       action->frame.sequence += UINT64_C(1) << PACKET_WAVE_BITS)
+DEFECT(loses_a_delta, SENDS(3, DATA), return SIM_DROP)
+DEFECT(repeats_a_delta, SENDS(3, DATA), return SIM_TWICE)
+DEFECT(loses_a_total, SENDS(1, TOTAL), return SIM_DROP)
+DEFECT(vouches_always, TELLS(STATE) && action->code == 1, action->code = 0)
 DEFECT(forgets_the_farewell,
        index == 0 && action->type == ACTION_TELL &&
            action->tell == TELL_BACKEND_LOST,
        free(action->text);
-       action->text = strdup("it has left");
-       return SIM_KEEP)
-DEFECT(never_launched,
-       is_telling(index, action, TELL_LAUNCHED),
-       return SIM_DROP)
-DEFECT(launches_ill,
-       is_telling(index, action, TELL_LAUNCHED),
-       action->tell = TELL_LAUNCH_FAILED;
-       return SIM_KEEP)
+       action->text = strdup("it has left"))
+DEFECT(never_launched, TELLS(LAUNCHED), return SIM_DROP)
+DEFECT(launches_ill, TELLS(LAUNCHED), action->tell = TELL_LAUNCH_FAILED)
 DEFECT(count_one_less,
        delivers(sim, index, action, false) && action->frame.count > 0,
-       action->frame.count--;
-       return SIM_KEEP)
-DEFECT(never_open, is_telling(index, action, TELL_OPENED), return SIM_DROP)
-DEFECT(opens_ill,
-       is_telling(index, action, TELL_OPENED),
-       action->code = -ELIBBAD;
-       return SIM_KEEP)
-DEFECT(never_synced, is_telling(index, action, TELL_SYNCED), return SIM_DROP)
-DEFECT(always_lossy, is_telling(index, action, TELL_SYNCED), action->code = 1;
-       return SIM_KEEP)
-DEFECT(redoes_nothing,
-       is_telling(index, action, TELL_SYNCED),
-       action->tell = TELL_REDO;
-       return SIM_KEEP)
+       action->frame.count--)
+DEFECT(never_open, TELLS(OPENED), return SIM_DROP)
+DEFECT(opens_ill, TELLS(OPENED), action->code = -ELIBBAD)
+DEFECT(never_synced, TELLS(SYNCED), return SIM_DROP)
+DEFECT(always_lossy, TELLS(SYNCED), action->code = 1)
+DEFECT(redoes_nothing, TELLS(SYNCED), action->tell = TELL_REDO)
 DEFECT(redoes_for_ever,
        delivers(sim, index, action, false),
        frame_fini(&action->frame);
@@ -158,11 +134,9 @@ DEFECT(redoes_for_ever,
        return SIM_TWICE)
 DEFECT(moves_wave_back,
        delivers(sim, index, action, false),
-       action->frame.wave = 1;
-       return SIM_KEEP)
+       action->frame.wave = 1)
 DEFECT(never_says_over,
-       is_sending(sim, index, 3, action, FRAME_DATA) &&
-           action->frame.flags & FRAME_OVER,
+       SENDS(3, DATA) && action->frame.flags & FRAME_OVER,
        return SIM_DROP)
 DEFECT(never_redoes,
        index == 0 && action->type == ACTION_SEND &&
@@ -170,48 +144,26 @@ DEFECT(never_redoes,
            action->frame.tag == CONTROL_REDO,
        return SIM_DROP)
 DEFECT(empties_wave,
-       is_sending(sim, index, 1, action, FRAME_DATA) &&
-           action->frame.flags & FRAME_EXACT && action->frame.payload,
+       SENDS(1, DATA) && action->frame.flags & FRAME_EXACT &&
+           action->frame.payload,
        frame_fini(&action->frame);
-       action->frame.flags |= FRAME_EMPTY;
-       return SIM_KEEP)
+       action->frame.flags |= FRAME_EMPTY)
 DEFECT(delivers_late,
        delivers(sim, index, action, false),
-       action->frame.flags |= FRAME_LATE;
-       return SIM_KEEP)
+       action->frame.flags |= FRAME_LATE)
 DEFECT(keeps_too_much,
        delivers(sim, index, action, true),
-       machine(sim, index)->streams[1]->definition.keep = UINT64_MAX;
-       return SIM_KEEP)
-DEFECT(lost_untold, is_telling(index, action, TELL_NODE_LOST), return SIM_DROP)
-DEFECT(lost_twice, is_telling(index, action, TELL_NODE_LOST), return SIM_TWICE)
-DEFECT(lost_nobody,
-       is_telling(index, action, TELL_NODE_LOST),
-       action->rank = 99;
-       return SIM_KEEP)
-DEFECT(suspected_twice,
-       is_telling(index, action, TELL_NODE_SUSPECTED),
-       return SIM_TWICE)
-DEFECT(lost_in_error,
-       is_telling(index, action, TELL_NODE_SUSPECTED),
-       action->tell = TELL_NODE_LOST;
-       return SIM_KEEP)
-DEFECT(back_for_nothing,
-       is_telling(index, action, TELL_NODE_ADOPTED),
-       action->tell = TELL_NODE_BACK;
-       return SIM_KEEP)
-DEFECT(back_untold, is_telling(index, action, TELL_NODE_BACK), return SIM_DROP)
-DEFECT(adopted_untold,
-       is_telling(index, action, TELL_NODE_ADOPTED),
-       return SIM_DROP)
-DEFECT(adopted_by_another,
-       is_telling(index, action, TELL_NODE_ADOPTED),
-       action->sequence = 77;
-       return SIM_KEEP)
-DEFECT(another_is_given_up,
-       is_telling(index, action, TELL_BACKEND_LOST),
-       action->rank = 6;
-       return SIM_KEEP)
+       machine(sim, index)->streams[1]->definition.keep = UINT64_MAX)
+DEFECT(lost_untold, TELLS(NODE_LOST), return SIM_DROP)
+DEFECT(lost_twice, TELLS(NODE_LOST), return SIM_TWICE)
+DEFECT(lost_nobody, TELLS(NODE_LOST), action->rank = 99)
+DEFECT(suspected_twice, TELLS(NODE_SUSPECTED), return SIM_TWICE)
+DEFECT(lost_in_error, TELLS(NODE_SUSPECTED), action->tell = TELL_NODE_LOST)
+DEFECT(back_for_nothing, TELLS(NODE_ADOPTED), action->tell = TELL_NODE_BACK)
+DEFECT(back_untold, TELLS(NODE_BACK), return SIM_DROP)
+DEFECT(adopted_untold, TELLS(NODE_ADOPTED), return SIM_DROP)
+DEFECT(adopted_by_another, TELLS(NODE_ADOPTED), action->sequence = 77)
+DEFECT(another_is_given_up, TELLS(BACKEND_LOST), action->rank = 6)
 DEFECT(closed_untold,
        index > 0 && action->type == ACTION_TELL && action->tell == TELL_CLOSED,
        return SIM_DROP)
@@ -219,10 +171,8 @@ DEFECT(closed_twice,
        index > 0 && action->type == ACTION_TELL && action->tell == TELL_CLOSED,
        return SIM_TWICE)
 DEFECT(ended_by_nobody,
-       is_sending(sim, index, 1, action, FRAME_HEARTBEAT) && action->link > 0 &&
-           sim_now_ms(sim) > 1000,
-       action->frame.type = FRAME_END;
-       return SIM_KEEP)
+       SENDS(1, HEARTBEAT) && action->link > 0 && sim_now_ms(sim) > 1000,
+       action->frame.type = FRAME_END)
 DEFECT(says_nothing,
        sim_rank(sim, index) == 3 && action->type == ACTION_SEND &&
            sim_now_ms(sim) > 1000,
@@ -232,40 +182,28 @@ DEFECT(keeps_a_silent_link,
        return SIM_DROP)
 DEFECT(accuses_at_once,
        action->type == ACTION_CLOSE && sim_now_ms(sim) > 100,
-       action->code = -ETIMEDOUT;
-       return SIM_KEEP)
-DEFECT(refused_untold,
-       is_telling(index, action, TELL_NODE_REFUSED),
-       return SIM_DROP)
+       action->code = -ETIMEDOUT)
+DEFECT(refused_untold, TELLS(NODE_REFUSED), return SIM_DROP)
 DEFECT(keeps_an_old_link,
        index == 0 && action->type == ACTION_CLOSE,
        return SIM_DROP)
 DEFECT(starts_another,
        index == 0 && action->type == ACTION_SPAWN,
-       action->rank = 3;
-       return SIM_KEEP)
+       action->rank = 3)
 DEFECT(starts_nobody,
        action->type == ACTION_SPAWN && action->rank == 3,
        return SIM_DROP)
 DEFECT(calls_twice,
        action->type == ACTION_FILTER && sim_rank(sim, index) == 1,
        return SIM_TWICE)
-DEFECT(sends_nowhere,
-       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
-       action->link = 50;
-       return SIM_KEEP)
+DEFECT(sends_nowhere, SENDS(1, HEARTBEAT), action->link = 50)
 DEFECT(speaks_as_its_parent,
-       is_sending(sim, index, 1, action, FRAME_HEARTBEAT) && action->link == 0,
-       action->frame.type = FRAME_END;
-       return SIM_KEEP)
-DEFECT(sends_rubbish,
-       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
-       action->frame.type = 250;
-       return SIM_KEEP)
+       SENDS(1, HEARTBEAT) && action->link == 0,
+       action->frame.type = FRAME_END)
+DEFECT(sends_rubbish, SENDS(1, HEARTBEAT), action->frame.type = 250)
 DEFECT(closes_nothing,
        index == 0 && action->type == ACTION_CLOSE,
-       action->link = 50;
-       return SIM_KEEP)
+       action->link = 50)
 DEFECT(never_ends,
        action->type == ACTION_SEND && action->frame.type == FRAME_CONTROL &&
            action->frame.stream == 0 && sim_rank(sim, index) == 1 &&
@@ -274,24 +212,13 @@ DEFECT(never_ends,
 
 DEFECT(takes_nothing,
        delivers(sim, index, action, false),
-       sim_set_app(sim, 0, &(struct sim_app){.by_hand = true});
-       return SIM_KEEP)
-DEFECT(has_no_memory,
-       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
-       machine(sim, index)->failed = true;
-       return SIM_KEEP)
-DEFECT(spins,
-       is_sending(sim, index, 1, action, FRAME_HEARTBEAT),
-       machine(sim, index)->times.heartbeat_ms = 0;
-       return SIM_KEEP)
-DEFECT(launches_nobody,
-       is_telling(index, action, TELL_LAUNCH_FAILED),
-       action->tell = TELL_LAUNCHED;
-       return SIM_KEEP)
+       sim_set_app(sim, 0, &(struct sim_app){.by_hand = true}))
+DEFECT(has_no_memory, SENDS(1, HEARTBEAT), machine(sim, index)->failed = true)
+DEFECT(spins, SENDS(1, HEARTBEAT), machine(sim, index)->times.heartbeat_ms = 0)
+DEFECT(launches_nobody, TELLS(LAUNCH_FAILED), action->tell = TELL_LAUNCHED)
 DEFECT(has_the_missing,
-       is_telling(index, action, TELL_LAUNCHED),
-       CHECK_OK(ranks_add(&machine(sim, 0)->backends, 4, 4));
-       return SIM_KEEP)
+       TELLS(LAUNCHED),
+       CHECK_OK(ranks_add(&machine(sim, 0)->backends, 4, 4)))
 
 /* More than any packet of this traffic weighs waits for 4, which says nothing.
  */
@@ -301,10 +228,9 @@ static enum sim_tampering hoard_packets(struct sim *sim,
                                         void *arg)
 {
     (void)arg;
-    if (is_sending(sim, index, 4, action, FRAME_DATA))
+    if (SENDS(4, DATA))
         return SIM_DROP;
-    if (!is_sending(sim, index, 3, action, FRAME_DATA) ||
-        action->frame.sequence != 1)
+    if (!SENDS(3, DATA) || action->frame.sequence != 1)
         return SIM_KEEP;
     frame_fini(&action->frame);
     CHECK_OK(payload_new(&action->frame.payload, 64u << 20));
@@ -327,8 +253,7 @@ static enum sim_tampering lie_settled(struct sim *sim,
     (void)arg;
     if (delivers(sim, index, action, true))
         return SIM_DROP;
-    if (!is_sending(sim, index, 3, action, FRAME_HEARTBEAT) ||
-        sim_now_ms(sim) < 900)
+    if (!SENDS(3, HEARTBEAT) || sim_now_ms(sim) < 900)
         return SIM_KEEP;
     CHECK_OK(ranks_add(&claim.members, 3, 3));
     CHECK_OK(claim_encode(&claim, 1, &action->frame));
@@ -357,7 +282,7 @@ static enum sim_tampering belie_absence(struct sim *sim,
                                         void *arg)
 {
     (void)arg;
-    if (is_telling(index, action, TELL_LAUNCHED))
+    if (TELLS(LAUNCHED))
         sim_missing(sim, 4, "it has started, in truth");
     return SIM_KEEP;
 }
@@ -380,16 +305,13 @@ static enum sim_tampering opens_late(struct sim *sim,
 DEFECT(crashes_untold,
        action->type == ACTION_SEND && action->frame.type == FRAME_FAULT,
        return SIM_DROP)
-DEFECT(fails_untold,
-       is_telling(index, action, TELL_STREAM_FAILED),
-       return SIM_DROP)
+DEFECT(fails_untold, TELLS(STREAM_FAILED), return SIM_DROP)
 DEFECT(fails_another,
        index == 0 && action->type == ACTION_SEND &&
            action->frame.type == FRAME_CONTROL &&
            action->frame.tag == CONTROL_FAIL,
        frame_fini(&action->frame);
-       CHECK_OK(packet_pack(&action->frame.payload, "%ud", 99u));
-       return SIM_KEEP)
+       CHECK_OK(packet_pack(&action->frame.payload, "%ud", 99u)))
 
 struct oracle_case {
     const char *schedule;
