@@ -2,11 +2,6 @@
 """Model of cumulative streams (chapter 17): the front-end's total has each item of each member once. cumulative.md has
 what it found.
 
-usage: cumulative.py random RUNS [SEED0] [-m RULES]       random schedules of trees of 4 to 9 nodes
-       cumulative.py exhaust PARENTS KEY=N ... [-m RULES]  every schedule of a small tree
-       cumulative.py shrink RUNS [SEED0] [-m RULES]        a short schedule of a violation
-       cumulative.py table [RUNS]                          each rule taken away in turn: all must be found
-RULES, comma separated, are taken away (see RULES). PARENTS are those of the ranks 1, 2, 3 ... Exit status 1: a violation.
 KEYs: sends (of each back-end, at most 4), marks, crashes, resets, joins, leaves, giveups, window (credit), align (packets wait
 for those of other children), slow (filter calls take time, and a TOTAL leaves some time after it was made).
 
@@ -21,8 +16,8 @@ A parent has a slot for each link. The total of a node is the sum of its slots, 
 Item i of back-end r is 16 ** (4 * r + i), so a total counts each item. How packets wait for those of other children is left
 open (17.1: any synchronisation filter): at any time a node takes the first packet of one child, or of all that have one.
 """
-import random, sys
-from schedules import (BaseNode, BaseWorld, Model, Violation, bits, LEAF, CHILD, PARENT, UP, DOWN, UP_CLOSED, DOWN_CLOSED, USED)
+from schedules import (BaseNode, BaseWorld, Model, Violation, bits, LEAF, CHILD, PARENT, UP, DOWN, UP_CLOSED, DOWN_CLOSED,
+                       USED)
 
 RULES = {
     'noretract':   '17.3: a lost link\'s slot stays in the total',
@@ -36,12 +31,10 @@ RULES = {
     'totalfirst':  '17.4: a total and the set that it is of are two messages, the total first',
     'setfirst':    '17.4: a total and the set that it is of are two messages, the set first',
     'totalwaits':  '17.4: a TOTAL from a child leaves its packets that wait for those of others',
-    'calldelta':   '17.4: what a call makes goes up though a TOTAL that covers it is to follow',
     'behindtotal': '17.4: a TOTAL that replaces an unsent one leaves the deltas behind that',
     'claimowed':   '17.4: a settled claim goes up between a change of the set and the TOTAL that tells of it',
     'overlap':     '17.5: a total counts although two children of the node have the same member',
     'doubt':       '17.5: TOTAL does not say that two children, of the sender or of a node below, have the same member',
-    'settledoubt': '17.5: what a node has settled is not 0 while two of its children have the same member',
     'lostvouch':   '17.5: a set that names a lost member settles',
     'overtake':    '17.5: a settled claim goes ahead of the deltas that wait',
     'settlefirst': '17.5: a child\'s settled claim counts though packets before it wait for those of others',
@@ -51,9 +44,7 @@ RULES = {
     'editset':     '17.6: LOST takes a member out of every set at once, not only where its link is',
     'once':        '17.7: FAREWELL is said once',
     'latefare':    '17.7: FAREWELL of a member that was given up counts',
-    'basenow':     '17.7: what a member left behind counts although a branch still has it',
 }
-COST = ('basenow', 'calldelta', 'settledoubt')      # without effect on what is vouched for
 
 # Rules that random schedules seldom need: a small tree.
 WHERE = {
@@ -107,7 +98,7 @@ class World(BaseWorld):
         for r in x.kids.values():
             if r[SET]:
                 s = r[SETTLED]
-                if cover & r[SET] and not self.broken & {'overlap', 'settledoubt'} or \
+                if cover & r[SET] and 'overlap' not in self.broken or \
                         r[SET] & x.lost and 'lostvouch' not in self.broken:
                     s = 0
                 cover |= r[SET]
@@ -122,7 +113,7 @@ class World(BaseWorld):
 
     def delta(self, i, d):
         x = self.nodes[i]
-        if i and x.parent is not None and d and not (x.owed and 'calldelta' not in self.broken):
+        if i and x.parent is not None and d and not x.owed:
             x.outq += (('D', d),)
             self.flush(i)
 
@@ -319,7 +310,7 @@ class World(BaseWorld):
 
     def answer(self):
         cover = self.below(0)[0]
-        return self.total(0) + sum([x for m, x in self.base.items() if not cover >> m & 1 or 'basenow' in self.broken])
+        return self.total(0) + sum([x for m, x in self.base.items() if not cover >> m & 1])
 
     def wrong(self, total, k):
         """What is wrong with the total at the return of sync k (0: before the first; None: at rest, everything must be there)."""
@@ -388,9 +379,9 @@ class World(BaseWorld):
             if lid >> 5 == m:
                 if lid in self.links:
                     self.close(lid)
-                self.unlink(i, lid)
+                self.child_gone(i, lid)
 
-    def unlink(self, i, lid):
+    def child_gone(self, i, lid):
         x = self.nodes[i]
         if lid not in x.kids:
             return
@@ -509,27 +500,8 @@ class World(BaseWorld):
             out.append(('say', i))
         return out
 
-    def do_u(self, lid):
-        link = self.links[lid]
-        p = link[PARENT]
-        if link[UP]:
-            message, link[UP] = link[UP][0], link[UP][1:]
-            self.from_child(p, lid, message)
-        else:
-            self.read_end(lid, UP)
-            self.unlink(p, lid)
-        self.run(p)
-
-    def do_d(self, lid):
-        link = self.links[lid]
-        c = link[CHILD]
-        if link[DOWN]:
-            number, link[DOWN] = link[DOWN][0], link[DOWN][1:]
-            return self.from_parent(c, lid, number)
-        self.read_end(lid, DOWN)
+    def parent_gone(self, c):
         x = self.nodes[c]
-        if x.parent != lid:
-            return
         if x.kind == LEAF and not x.member:
             return self.die(c)                                  # 11.1a: it has not had its ENTER
         x.parent, x.told, x.fence, x.unsent, x.owed = None, None, 0, None, False
@@ -538,22 +510,10 @@ class World(BaseWorld):
         x.outq = tuple([m for m in x.outq if m[0] == 'D']) if 'keepqueue' in self.broken else ()
         self.run(c)
 
-    def do_reset(self, lid):
-        self.resets -= 1
-        self.close(lid)
-
-    def do_crash(self, i):
-        self.crashes -= 1
-        self.die(i)
-
     def do_lose(self, i):
         if self.nodes[i].alive:
             self.giveups -= 1
         self.lose(i)
-
-    def do_ran(self, i):
-        self.end_call(i)
-        self.run(i)
 
     def do_total(self, i):
         self.send_total(i)
@@ -630,9 +590,6 @@ class World(BaseWorld):
 
     # ---- what must hold
 
-    def check(self):
-        pass
-
     def rest(self):
         why = self.wrong(self.answer(), None)
         if why:
@@ -661,4 +618,4 @@ def config(rng):
                 giveups=rng.choice((0, 0, 0, 1)), window=rng.randint(1, 2), align=rng.choice((0, 1)), slow=rng.choice((0, 1)))
 
 if __name__ == '__main__':
-    Model(World, config, pick, RULES, COST, WHERE).main(__doc__)
+    Model(World, config, pick, RULES, WHERE).main(__doc__)

@@ -1,11 +1,6 @@
 #!/usr/bin/env python3
 """Model of exact streams (chapter 16): each wave has each expected member exactly once. exact.md has what it found.
 
-usage: exact.py random RUNS [SEED0] [-m RULES]       random schedules of trees of 4 to 9 nodes
-       exact.py exhaust PARENTS KEY=N ... [-m RULES]  every schedule of a small tree
-       exact.py shrink RUNS [SEED0] [-m RULES]        a short schedule of a violation
-       exact.py table [RUNS]                          each rule taken away in turn: all must be found
-RULES, comma separated, are taken away (see RULES). PARENTS are those of the ranks 1, 2, 3 ... Exit status 1: a violation.
 KEYs: sends (of each back-end), marks, data, crashes, resets, joins, leaves, giveups, errors (filter calls that fail), closes,
 poison (a packet that crashes each commnode that filters it), limit (redo_limit), window (credit), keep (packets), room
 (waves that the front-end's application leaves), slow (filter calls take time), beats (FINAL goes with heartbeats), calm (at most
@@ -24,8 +19,7 @@ back-ends fail: then no redo may begin), parts (a commnode's filter makes two pa
     stream 0   ('L', m) LOST   ('G', g, f) REDO   ('E', m, epoch, n) ENTER   ('C', n) CLOSE behind packet n
     stream     ('D',) data     ('M', epoch, names) a marker, with the late joiners that count from it on
 """
-import random, sys
-from schedules import (BaseNode, BaseWorld, Model, Violation, bits, ROOT, COMM, LEAF, CHILD, PARENT, UP, DOWN, UP_CLOSED,
+from schedules import (BaseNode, BaseWorld, Model, Violation, bits, COMM, LEAF, CHILD, PARENT, UP, DOWN, UP_CLOSED,
                        DOWN_CLOSED, USED, OWED)
 
 RULES = {
@@ -33,15 +27,12 @@ RULES = {
     'short':       '16.4: a wave that all have answered is accepted though it is short',
     'holdmember':  '16.4: a member that was given up stays expected in waves that were sent before',
     'skipempty':   '16.4: an epoch of whose members none is left is waited for',
-    'onlynow':     '16.4: only the present members are compared, not those before a loss',
-    'losthold':    '16.4: a wave that came before LOST is not compared again',
     'forget':      '16.5: a back-end forgets what has left it, not what is final',
     'noredo':      '16.5: nothing is sent again',
     'nofinal':     '16.5: FINAL is not said first on a new link',
     'noask':       '16.5: no packet bears ASK (FINAL goes with heartbeats alone)',
     'askcross':    '16.5: ASK is on the packet with which half of keep is kept, not half of it sent since the last ASK',
     'eager':       '16.7: a redo begins although a member is covered by nobody',
-    'anyhow':      '16.7: a redo begins although a child with members has not said from where it counts',
     'inband':      '16.7: REDO travels on the stream itself, behind data',
     'nogen':       '16.8: what is sent again bears the old generation',
     'mixgen':      '16.8: packets of an older generation are taken as of the present one',
@@ -49,20 +40,11 @@ RULES = {
     'keepcredit':  '16.8: what is dropped gives no credit back',
     'callgen':     '16.8: what a filter call makes bears the generation in which the call ended, not began',
     'stampearly':  '16.8: what a back-end\'s filter makes bears the generation in which the call began',
-    'norouter':    '16.8: routers ignore REDO, they only compare numbers',
-    'nofrom':      '16.8: a node that enters a generation does not skip to where it begins',
-    'goback':      '16.8: a node that enters a generation begins where that begins, though it is further',
-    'claimfirst':  '16.9: on a new link the claim goes before RESUME',
-    'relfirst':    '16.9: what a lost child held up goes up before the claim that lacks its members',
     'expelwaits':  '16.9: RESUME after EXPEL waits behind data for credit',
     'partsleft':   '16.9: an orphan sends the rest of a wave whose first packet its lost link had',
     'resumepart':  '16.9: RESUME is before a wave whose first packet has been sent, and the rest follows',
-    'callstand':   '16.9: RESUME on a new link is behind the wave whose call is out',
     'noend':       '16.10: a back-end does not say where its epoch ends',
     'endfinal':    '16.10: END is dropped when waves up to its number are final, not when its epoch is',
-    'endnumber':   '16.10: END is sent again under its old number though waves up to that are final',
-    'endonly':     '16.10: where the last that had not ended has gone, RESUME goes up, not END',
-    'endall':      '16.10: a node ends an epoch when one child does',
     'settlefirst': '16.10: a back-end settles a marker while a filter call of the epoch before is out',
     'markany':     '16.11: a late joiner counts from the next marker, whatever that names',
     'joinnow':     '16.11: a late joiner is expected at once',
@@ -70,11 +52,7 @@ RULES = {
     'closekeeps':  '16.12: a back-end that has read CLOSE goes on keeping',
     'nolimit':     '16.13: a packet that crashes filters is sent again without limit',
     'syncblocks':  '16.10: a sync does not lift the bound of what the application leaves',
-    'snapnogen':   'SNAPSHOT does not have the generation',
 }
-# Without these a redo more is needed, or nothing (exact.md).
-COST = ('relfirst', 'anyhow', 'claimfirst', 'onlynow', 'norouter', 'nofrom', 'goback', 'endall', 'endonly', 'endnumber', 'losthold', 'callstand',
-        'snapnogen')
 
 # Rules that random schedules seldom need: a small tree.
 WHERE = {
@@ -196,7 +174,7 @@ class World(BaseWorld):
         if not self.broken & {'resumepart', 'partsleft'}:
             self.drop_rest(i)
         waits = [m[1] for m in x.outq if m[0] in 'PW']
-        if x.call and x.call[0][0] == x.gen and 'callstand' not in self.broken:
+        if x.call and x.call[0][0] == x.gen:
             waits.append(x.call[0])
         if waits:
             g, e, n = waits[0]
@@ -263,7 +241,7 @@ class World(BaseWorld):
                 break
             g, e, n = x.level
             over = (g, e + 1, 0)
-            if low is not None and low >= over and (ready is None or ready >= over) and 'endonly' not in self.broken:
+            if low is not None and low >= over and (ready is None or ready >= over):
                 check = self.gather(i, after(x.level), False)[1]
                 if check:                                       # the last that had not ended has gone
                     x.level = over
@@ -272,7 +250,7 @@ class World(BaseWorld):
             if ready is not None:
                 data, check, any_data, ask, first = self.gather(i, ready, True)
                 over = (ready[0], ready[1] + 1, 0)
-                end = not any_data and ('endall' in self.broken or all([r[LEVEL] >= over for r in counting]))
+                end = not any_data and all([r[LEVEL] >= over for r in counting])
                 x.level = over if end else ready
                 if not any_data:
                     self.put(i, ('W', ready, 0, check, end, False, 0))
@@ -328,7 +306,7 @@ class World(BaseWorld):
 
     def fits(self, check, epoch):
         """The set of those given up with which a wave is whole, or None."""
-        earlier = self.gone[-1:] if 'onlynow' in self.broken or 'holdmember' in self.broken else self.gone
+        earlier = self.gone[-1:] if 'holdmember' in self.broken else self.gone
         for gone in earlier:
             want = self.expected(epoch, 0 if 'holdmember' in self.broken else gone)
             if want and (size(check) == len(bits(want)) if 'count' in self.broken else check == ones(want)):
@@ -357,7 +335,7 @@ class World(BaseWorld):
                 self.make_final((number[1] + 1, 0), False)       # no member is left that counts in this epoch
             else:
                 covered = now and not now & ~self.below(0) or 'eager' in self.broken
-                counted = len(counting) == len(with_members) or 'anyhow' in self.broken
+                counted = len(counting) == len(with_members)
                 if answered and covered and counted and 'noredo' not in self.broken:
                     self.redo()
                 break
@@ -447,14 +425,13 @@ class World(BaseWorld):
     def enter(self, i, g, f):
         """Node i enters generation g, which goes on behind wave f."""
         x = self.nodes[i]
-        if g <= x.gen or x.kind == COMM and 'norouter' in self.broken:
+        if g <= x.gen:
             return
         x.gen, x.final = g, max(x.final, f)
         if x.kind == LEAF:
             return self.send_again(i, g, f)
-        start = (g, 0, 0) if 'nofrom' in self.broken else (g,) + f
         if i:
-            x.level = start if 'goback' in self.broken else max(x.level, start)
+            x.level = max(x.level, (g,) + f)
         x.outq = tuple([m for m in x.outq if m[1] >= (g, 0, 0)])
         self.drop_old(i, (g, 0, 0))
 
@@ -468,7 +445,7 @@ class World(BaseWorld):
         x.level = (g,) + (max(f, (self.first[i], 0)) if self.first[i] < NEVER else f)
         for e, n, data, end, ask in x.kept:
             x.level = (g, e + 1, 0) if end else (g, e, n)
-            if end and e == f[0] and n <= f[1] and 'endnumber' not in self.broken:
+            if end and e == f[0] and n <= f[1]:
                 n = f[1] + 1
             number = (0 if 'nogen' in self.broken else g, e, n)
             x.outq += (('W', number, data, 16 ** i, end, ask, data),)
@@ -631,8 +608,7 @@ class World(BaseWorld):
         if upto <= x.control_at:
             return
         for entry in self.control[x.control_at + 1:upto + 1]:
-            if entry[0] != 'G' or 'snapnogen' not in self.broken:
-                self.take_control(c, entry)
+            self.take_control(c, entry)
         if not x.alive:
             return
         x.control_at = upto
@@ -721,8 +697,7 @@ class World(BaseWorld):
             before = x.key()
             self.close_here(j)
             self.flush(j)
-            if 'relfirst' not in self.broken:
-                self.claim(j)                                   # what it releases goes behind
+            self.claim(j)                                       # what it releases goes behind
             self.release(j)
             self.claim(j)
             self.run_leaf(j)
@@ -797,51 +772,32 @@ class World(BaseWorld):
             event[0] == 'crash' and self.nodes[event[1]].kind == COMM and \
             (self.nodes[event[1]].call is not None or any([l[UP] for l in self.links.values() if event[1] in l[:2]]))
 
-    def do_u(self, lid):
-        link = self.links[lid]
-        p = link[PARENT]
-        if link[UP]:
-            message, link[UP] = link[UP][0], link[UP][1:]
-            self.from_child(p, lid, message)
-        else:
-            self.changes += 1
-            self.read_end(lid, UP)
-            r = self.nodes[p].kids.pop(lid, None)
-            if r:
-                self.nodes[p].rest += r[QUEUE]
-        self.run(p)
-
-    def do_d(self, lid):
-        link = self.links[lid]
-        c = link[CHILD]
-        if link[DOWN]:
-            message, link[DOWN] = link[DOWN][0], link[DOWN][1:]
-            return self.from_parent(c, lid, message)
+    def read_end(self, lid, way):
         self.changes += 1
-        self.read_end(lid, DOWN)
+        super().read_end(lid, way)
+
+    def child_gone(self, p, lid):
+        r = self.nodes[p].kids.pop(lid, None)
+        if r:
+            self.nodes[p].rest += r[QUEUE]
+
+    def parent_gone(self, c):
         x = self.nodes[c]
-        if x.parent == lid:
-            if x.kind == LEAF and not x.member:
-                return self.die(c)                              # 11.1a: it has not had its ENTER
-            x.parent, x.said = None, None
-            x.outq = tuple([m for m in x.outq if m[0] in 'PW'])
-            if 'partsleft' not in self.broken:
-                self.drop_rest(c)
-            self.run(c)
+        if x.kind == LEAF and not x.member:
+            return self.die(c)                                  # 11.1a: it has not had its ENTER
+        x.parent, x.said = None, None
+        x.outq = tuple([m for m in x.outq if m[0] in 'PW'])
+        if 'partsleft' not in self.broken:
+            self.drop_rest(c)
+        self.run(c)
 
     def do_reset(self, lid):
-        self.resets -= 1
         self.changes += 1
-        self.close(lid)
+        super().do_reset(lid)
 
     def do_crash(self, i):
-        self.crashes -= 1
         self.changes += 1
-        self.die(i)
-
-    def do_ran(self, i):
-        self.end_call(i)
-        self.run(i)
+        super().do_crash(i)
 
     def do_fails(self, i):
         self.errors -= 1
@@ -872,8 +828,6 @@ class World(BaseWorld):
         self.control += (('L', i),)
         self.nodes[0].control_at += 1
         self.forget_member(0, i)
-        if 'losthold' in self.broken:
-            self.gather(0, (self.nodes[0].gen, self.final[0], self.final[1] + 1), True)
         self.run(0)
 
     def attach(self, i, a):
@@ -891,9 +845,8 @@ class World(BaseWorld):
         lid = self.attach(i, a)
         self.changes += 1
         x.said = self.below(i)
-        first = [('R', self.stand(i)), ('K', x.said)]
-        for message in reversed(first) if 'claimfirst' in self.broken else first:
-            self.up(lid, message)
+        self.up(lid, ('R', self.stand(i)))
+        self.up(lid, ('K', x.said))
         self.run(i)
         self.run(a)
 
@@ -1049,4 +1002,4 @@ def config(rng):
     return c
 
 if __name__ == '__main__':
-    Model(World, config, pick, RULES, COST, WHERE).main(__doc__)
+    Model(World, config, pick, RULES, WHERE).main(__doc__)

@@ -1,11 +1,6 @@
 #!/usr/bin/env python3
 """Model of recovery (PROTOCOL 9 to 11): what goes up, what goes down, what is stable. recovery.md has what it found.
 
-usage: recovery.py random RUNS [SEED0] [-m RULES]       random schedules of trees of 4 to 9 nodes
-       recovery.py exhaust PARENTS KEY=N ... [-m RULES]  every schedule of a small tree
-       recovery.py shrink RUNS [SEED0] [-m RULES]        a short schedule of a violation
-       recovery.py table [RUNS]                          each rule taken away in turn: all must be found
-RULES, comma separated, are taken away (see RULES). PARENTS are those of the ranks 1, 2, 3 ... Exit status 1: a violation.
 KEYs: packets, crashes, inputs, resets, losses (members given up while they live), window, opening (the stream is being opened),
 merge (consecutive UPDs of a queue are one).
 
@@ -37,24 +32,18 @@ RULES = {
     'nodedup':   'a node passes on what it receives without looking at the number',
     'nojump':    'a child position below the stable number is not lifted to it',
     'nolost':    'the front-end never gives up a member that no branch covers',
-    'faillost':  '(expels live members) a member whose parent lost its link is given up at once (FAILED), not after a grace time',
     'nofence':   'a member that was given up comes back and is served as if nothing had been',
-    'norefence': '(no violation known) nodes do not remember which members were given up; only the front-end says EXPEL, when the set it sees changes',
     'latepath':  'packets of a link already given up are still taken (link down overtakes data)',
-    'nowindow':  '(costs memory only) the front-end sends however much is unstable',
     'nocomp':    'no compensation',
     'snapcomp':  'the compensation is packed when the link breaks, not when the adopter has answered',
     'noopen':    'an adopter does not send the definition of a stream that the adoptee lacks',
     'dropheld':  'data for a stream whose definition is still on its way is dropped instead of held',
     'byrank':    'records are kept by rank, not by link: the end of an old link removes the child that came back',
-    'leafdedup': '(no mutation: back-ends take only the next number and ignore every other)',
 }
 
-# No oracle objects, no violation is known, or it takes tens of thousands of runs (recovery.md).
-COST = ('faillost', 'nowindow', 'norefence', 'leafdedup', 'nojump')
 
-# What random schedules seldom need: a small tree.
-WHERE = {'dropheld': ((0, 0, 1, 2), dict(crashes=1, inputs=1, opening=1))}
+# What random schedules seldom need: a small tree; None: tens of thousands of runs.
+WHERE = {'nojump': None, 'dropheld': ((0, 0, 1, 2), dict(crashes=1, inputs=1, opening=1))}
 
 ROUTE, ACK, CURSOR, COUNT, KNOWS, WARNED = range(6)         # a child's record
 
@@ -67,7 +56,7 @@ class World(BaseWorld):
 
     def __init__(self, shape, packets=0, crashes=0, inputs=0, resets=0, losses=0, window=4, opening=0, merge=0,
                  broken=frozenset()):
-        self.mut, self.window, self.merge = broken, (10 ** 6 if 'nowindow' in broken else window), merge
+        self.mut, self.window, self.merge = broken, window, merge
         self.packets, self.crashes, self.inputs, self.resets, self.losses = packets, crashes, inputs, resets, losses
         self.seq, self.lost, self.nextitem, self.most_stored, self.members, self.opening = 0, 0, 0, 0, 0, opening
         self.given = ()                         # items that each node has put in
@@ -104,7 +93,8 @@ class World(BaseWorld):
             q = q[:-1]
         link[way] = q + (msg,)
 
-    def orphaned(self, x):
+    def parent_gone(self, c):
+        x = self.nodes[c]
         x.parent, x.base, x.told, x.snap = None, None, None, x.state
 
     # ---- the events that may happen now
@@ -139,43 +129,21 @@ class World(BaseWorld):
 
     # ---- one event
 
-    def do_u(self, lid):
-        link = self.links[lid]
-        p = link[PARENT]
-        if link[UP]:
-            msg, link[UP] = link[UP][0], link[UP][1:]
-            return self.from_child(p, lid, msg)
-        self.read_end(lid, UP)
+    def child_gone(self, p, lid):
         x = self.nodes[p]
-        r = x.kids.pop(lid, None)
+        x.kids.pop(lid, None)
         if 'byrank' in self.mut:
             for l in [l for l in x.kids if l // 32 == lid // 32]:
                 del x.kids[l]
-        if 'faillost' in self.mut and r and self.nodes[link[CHILD]].kind == LEAF:
-            self.give_up(link[CHILD])
         self.tell(p)
 
-    def do_d(self, lid):
-        link = self.links[lid]
-        if link[DOWN]:
-            msg, link[DOWN] = link[DOWN][0], link[DOWN][1:]
-            return self.from_parent(link[CHILD], lid, msg)
-        self.read_end(lid, DOWN)
-        if self.nodes[link[CHILD]].parent == lid:
-            self.orphaned(self.nodes[link[CHILD]])
-
     def do_early(self, lid):
-        self.orphaned(self.nodes[self.links[lid][CHILD]])
+        self.parent_gone(self.links[lid][CHILD])
 
-    def do_crash(self, i):
-        self.crashes -= 1
+    def die(self, i):
         x = self.nodes[i]
         x.store, x.state = 0, 0
-        self.close_all(i)
-
-    def do_reset(self, lid):
-        self.resets -= 1
-        self.close(lid)
+        super().die(i)
 
     def do_in(self, i):
         self.inputs -= 1
@@ -336,7 +304,7 @@ class World(BaseWorld):
             r[ROUTE], r[ACK], r[COUNT], r[WARNED] = msg[1], msg[2], msg[3], False
             if not r[ROUTE]:
                 r[CURSOR] = -1
-            elif p != 0 and r[ROUTE] & x.fenced and 'nofence' not in self.mut and 'norefence' not in self.mut:
+            elif p != 0 and r[ROUTE] & x.fenced and 'nofence' not in self.mut:
                 self.send(lid, DOWN, ('EXPEL', r[ROUTE] & x.fenced))
             self.tell(p)
         elif kind == 'FEED':
@@ -397,8 +365,7 @@ class World(BaseWorld):
             self.push(x)
             self.tell(c)
         elif kind == 'EXPEL':
-            if 'norefence' not in self.mut:
-                x.fenced |= msg[1]
+            x.fenced |= msg[1]
             if x.kind == LEAF:
                 if x.member and msg[1] >> c & 1:
                     x.member, x.expelled = False, True
@@ -414,15 +381,11 @@ class World(BaseWorld):
         if seq == x.last + 1:
             x.last = seq
             self.tell(c)
-        elif 'leafdedup' in self.mut and seq <= x.last:
-            pass
         elif seq <= x.last:
             raise Violation(f'duplicate: {c} gets {seq} again, it has {x.last}')
         elif stable > x.last and self.lost >> c & 1 and 'nofence' not in self.mut:
             x.member, x.expelled = False, True       # overtaken: it was given up, and now it knows
             self.tell(c)
-        elif 'leafdedup' in self.mut and stable <= x.last:
-            pass                                     # a number out of turn: ignore
         else:
             raise Violation(f'gap: {c} gets {seq} (stable {stable}) after {x.last}')
 
@@ -474,4 +437,4 @@ def config(rng):
                 losses=rng.choice((0, 0, 0, 1, 2)), window=rng.randint(1, 6), opening=rng.random() < 0.3)
 
 if __name__ == '__main__':
-    Model(World, config, pick, RULES, COST, WHERE).main(__doc__)
+    Model(World, config, pick, RULES, WHERE).main(__doc__)

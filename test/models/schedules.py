@@ -1,5 +1,11 @@
 """Trees, links and schedules: what the models share.
 
+usage: MODEL random RUNS [SEED0] [-m RULES]         random schedules of trees of 4 to 9 nodes
+       MODEL exhaust PARENTS KEY=N ... [-m RULES]   every schedule of a small tree
+       MODEL shrink RUNS [SEED0] [-m RULES]         a short schedule of a violation
+       MODEL table [RUNS]                           each rule taken away in turn: all must be found
+RULES, comma separated, are taken away. PARENTS are those of the ranks 1, 2, 3 ... Exit status 1: a violation.
+
 A link is two FIFO queues. After a crash or a reset the bytes in flight may be cut anywhere, and each end finds the link
 down at its own time. (So a router that was stopped and continued is one that has not looked at its links yet.) A node
 without a parent is adopted by any node whose path to the front-end is whole. Adoption is one step; everything that it
@@ -32,7 +38,8 @@ class BaseNode:
             tuple([(l, tuple(r)) for l, r in sorted(self.kids.items())])
 
 class BaseWorld:
-    """The tree. A subclass has: new_node(), counters and logs of plain values, and do_EVENT() for each event."""
+    """The tree. A subclass has: new_node(), counters and logs of plain values, do_EVENT() for each event,
+    from_child() and from_parent() for messages, child_gone() and parent_gone() for ends of links that were read."""
 
     def build(self, shape, spare, new_node):
         """`shape` has the parents of the ranks 1, 2, 3 ...; `spare` back-ends may join later."""
@@ -148,15 +155,55 @@ class BaseWorld:
     def check(self):
         """What must hold after each event."""
 
+    def run(self, i):
+        """Go on at node i after a message from a child, or the end of its link."""
+
+    def do_u(self, lid):
+        link = self.links[lid]
+        p = link[PARENT]
+        if link[UP]:
+            message, link[UP] = link[UP][0], link[UP][1:]
+            self.from_child(p, lid, message)
+        else:
+            self.read_end(lid, UP)
+            self.child_gone(p, lid)
+        self.run(p)
+
+    def do_d(self, lid):
+        link = self.links[lid]
+        c = link[CHILD]
+        if link[DOWN]:
+            message, link[DOWN] = link[DOWN][0], link[DOWN][1:]
+            return self.from_parent(c, lid, message)
+        self.read_end(lid, DOWN)
+        if self.nodes[c].parent == lid:
+            self.parent_gone(c)
+
     def do_cut(self, lid, way):
         self.links[lid][way] = ()
+
+    def do_reset(self, lid):
+        self.resets -= 1
+        self.close(lid)
+
+    def do_crash(self, i):
+        self.crashes -= 1
+        self.die(i)
+
+    def die(self, i):
+        self.close_all(i)
+
+    def do_ran(self, i):
+        """The filter call that is out at node i ends."""
+        self.end_call(i)
+        self.run(i)
 
 class Model:
     """The command line of a model: `world(shape, broken=..., **config)`, `config(rng)` and the names of its rules."""
 
-    def __init__(self, world, config, pick, rules, cost, where):
-        """`cost`: rules without which nothing breaks; `where`: rule -> the seed or the small tree that needs it."""
-        self.world, self.config, self.pick, self.rules, self.cost, self.where = world, config, pick, rules, cost, where
+    def __init__(self, world, config, pick, rules, where):
+        """`where`: rule -> the seed or the small tree that needs it; None: neither is known."""
+        self.world, self.config, self.pick, self.rules, self.where = world, config, pick, rules, where
 
     def draw(self, seed):
         rng = random.Random(seed)
@@ -299,9 +346,9 @@ class Model:
         """Each rule taken away in turn."""
         missed = []
         for rule in self.rules:
-            if rule in self.cost:
-                continue
             where = self.where.get(rule, 0)
+            if where is None:
+                continue
             if type(where) is tuple:
                 found = self.exhaust(*where, frozenset([rule]), 400000)
             else:
@@ -336,4 +383,4 @@ class Model:
             sys.exit(self.shrink(runs, seed, broken) is not None)
         if mode == 'table':
             sys.exit(self.table(runs))
-        sys.exit(usage)
+        sys.exit(f'{usage}\n{__doc__}')

@@ -1,11 +1,6 @@
 #!/usr/bin/env python3
 """Model of settling, epochs and waves under a small credit (PROTOCOL 3.4, 4, 10.1, 10.6, 12.3).
 
-usage: settle.py random RUNS [SEED0] [-m RULES]       random schedules of trees of 4 to 9 nodes
-       settle.py exhaust PARENTS KEY=N ... [-m RULES]  every schedule of a small tree
-       settle.py shrink RUNS [SEED0] [-m RULES]        a short schedule of a violation
-       settle.py table [RUNS]                          each rule taken away in turn: all must be found
-RULES, comma separated, are taken away (see RULES). PARENTS are those of the ranks 1, 2, 3 ... Exit status 1: a violation.
 KEYs: markers, data, sends (of each back-end), crashes, resets, ticks, joins, window, lossy (1: not recoverable), timed (1).
 
 One wait_for_all stream whose filter is a set union.  Where it is timed, waves are not aligned: a node releases what has
@@ -22,14 +17,13 @@ Downwards every node keeps all packets (recovery.py has retention and replay), s
 A wave is (epoch, n).  A level is the last wave that is answered; (e, 0) answers all epochs before e.
 Sets of ranks and of items are integers used as bit sets; item 8 * r + i is the i-th that back-end r has sent.
 """
-from schedules import (BaseNode, BaseWorld, Model, Violation, bits, ROOT, COMM, LEAF, CHILD, PARENT, UP, DOWN, UP_CLOSED,
-                       DOWN_CLOSED, USED, OWED, USED_LATE)
+from schedules import (BaseNode, BaseWorld, Model, Violation, bits, LEAF, CHILD, PARENT, UP, DOWN, UP_CLOSED, DOWN_CLOSED,
+                       USED, OWED, USED_LATE)
 
 RULES = {
     'overtake':    '10.1: a claim that overtakes queued data carries the present settled number, not the last sent',
     'firstclaim':  '10.1: the first claim on a new link carries the present settled number, not 0',
     'nofall':      '10.1: settled does not fall when members join that have settled less',
-    'frozen':      '10.1: a settled claim that waits behind data keeps the number that it had when it was queued',
     'settleearly': '10.6: a node settles when its children have, though its own output of earlier epochs waits',
     'queueearly':  '10.6: a node settles though late packets or a lost child\'s packets of earlier epochs wait in it',
     'nocover':     '10.6: sync looks at the claims that are there, not whether they cover every member',
@@ -48,15 +42,10 @@ RULES = {
     'latestuck':   '3.4: credit for a late packet is not returned before the wave at hand is released',
     'nolossy':     '10.6: a node that lost its parent on a stream that is not recoverable does not say so',
     'lossyonce':   '10.6: LOSSY is a flag said once, in the next settled claim, not a number that is repeated',
-    'standing':    '10.1: a settled claim that waits stands though members have come since that had not settled',
-    'keeplost':    '11.2: LOST takes nobody out of a node\'s sets',
-    'noexpel':     '11.2: a claim that names the lost is answered by nothing',
     'mixed':       '4.6: a timed set has all that has come, of any epoch, and a number above the last set\'s',
     'markearly':   '12.3: the marker follows a late joiner\'s entry at once, not when its claim has come',
 }
 
-# No schedule is known (settle.md).
-COST = ('frozen', 'standing', 'keeplost', 'noexpel')
 # The seed that needs a rule which few others need.
 WHERE = {'noempty': 5283, 'noskip': 3321}
 
@@ -143,8 +132,6 @@ class World(BaseWorld):
         """A settled claim whose turn has come: what is true now, at most what waited (10.1)."""
         x = self.nodes[i]
         cover, now = self.below(i)
-        if 'frozen' in self.mut:
-            now = k
         self.claim(i, cover, min(k, now), True)
 
     def claim(self, i, cover, settled, rise=False):
@@ -185,8 +172,7 @@ class World(BaseWorld):
             self.claim(i, cover, fall)
         if k < x.fence:
             x.fence = k
-            if 'standing' not in self.mut:
-                x.outq = tuple(m for m in x.outq if m[0] != 'S' or m[1] <= k)
+            x.outq = tuple(m for m in x.outq if m[0] != 'S' or m[1] <= k)
         if cover and k > x.fence and self.through(i, k):
             x.fence = k
             if 'settleearly' in self.mut:
@@ -421,8 +407,6 @@ class World(BaseWorld):
         """LOST: member m is nobody's any more (11.1, 11.2)."""
         x = self.nodes[i]
         x.lost |= 1 << m
-        if 'keeplost' in self.mut:
-            return
         for r in x.kids.values():
             had, r[SET] = r[SET], r[SET] & ~x.lost
             if had and not r[SET] and 'nofirst' not in self.mut:
@@ -482,21 +466,13 @@ class World(BaseWorld):
 
     # ---- one event
 
-    def do_u(self, lid):
-        link = self.links[lid]
-        p = link[PARENT]
-        if link[UP]:
-            msg, link[UP] = link[UP][0], link[UP][1:]
-            self.from_child(p, lid, msg)
-        else:
-            self.read_end(lid, UP)
-            x = self.nodes[p]
-            r = x.kids.pop(lid, None)
-            if r:
-                x.rest += r[QUEUE]                              # what it had delivered keeps its place (4.4)
-                x.lossy = max(x.lossy, r[LOST])
-                self.clean = None
-        self.run(p)
+    def child_gone(self, p, lid):
+        x = self.nodes[p]
+        r = x.kids.pop(lid, None)
+        if r:
+            x.rest += r[QUEUE]                                  # what it had delivered keeps its place (4.4)
+            x.lossy = max(x.lossy, r[LOST])
+            self.clean = None
 
     def from_child(self, p, lid, msg):
         x = self.nodes[p]
@@ -504,11 +480,11 @@ class World(BaseWorld):
         if r is None:
             return
         if msg[0] == 'K':
-            lost = msg[1] & x.lost if 'keeplost' not in self.mut else 0
+            lost = msg[1] & x.lost
             if not msg[1] & ~lost and 'nofirst' not in self.mut:
                 r[COUNTS] = False                               # until it says where it goes on
             r[SET], r[SETTLED], r[LOST] = msg[1] & ~lost, msg[2], msg[3]
-            if lost and 'noexpel' not in self.mut and self.open(lid):
+            if lost and self.open(lid):
                 self.links[lid][DOWN] += (EXPEL,)
             x.lossy = max(x.lossy, msg[3])
             if 'noanswer' not in self.mut:
@@ -528,38 +504,28 @@ class World(BaseWorld):
             if not late:
                 r[LEVEL] = max(r[LEVEL], msg[1])
 
-    def do_d(self, lid):
-        link = self.links[lid]
-        c = link[CHILD]
-        if link[DOWN]:
-            seq, link[DOWN] = link[DOWN][0], link[DOWN][1:]
-            self.from_parent(c, lid, seq)
-            return
-        self.read_end(lid, DOWN)
+    def parent_gone(self, c):
         x = self.nodes[c]
-        if x.parent == lid:
-            x.parent, x.said, x.fence = None, None, 0
-            if x.kind != LEAF:
-                x.got = ()
-            if self.recover:
-                x.outq = ()
-            else:
-                x.outq = tuple(m for m in x.outq if m[0] != 'S')
-                if 'nolossy' not in self.mut:
-                    x.lossy = max(x.lossy, max(x.level[0], x.top) + 1)
-            self.run(c)
+        x.parent, x.said, x.fence = None, None, 0
+        if x.kind != LEAF:
+            x.got = ()
+        if self.recover:
+            x.outq = ()
+        else:
+            x.outq = tuple(m for m in x.outq if m[0] != 'S')
+            if 'nolossy' not in self.mut:
+                x.lossy = max(x.lossy, max(x.level[0], x.top) + 1)
+        self.run(c)
 
     def do_reset(self, lid):
-        self.resets -= 1
         self.clean = None
-        self.close(lid)
+        super().do_reset(lid)
 
-    def do_crash(self, i):
-        self.crashes -= 1
+    def die(self, i):
         self.clean = None
         x = self.nodes[i]
         x.outq, x.rest, x.got = (), (), ()
-        self.close_all(i)
+        super().die(i)
 
     def do_lose(self, i):
         self.gone |= 1 << i
@@ -719,4 +685,4 @@ def config(rng):
                 lossy=pick((0, 0, 1)), timed=pick((0, 0, 0, 0, 1)))
 
 if __name__ == '__main__':
-    Model(World, config, pick, RULES, COST, WHERE).main(__doc__)
+    Model(World, config, pick, RULES, WHERE).main(__doc__)
