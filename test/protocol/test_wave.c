@@ -17,18 +17,37 @@ static struct wave *make_wave(enum cop_sync sync)
     return wave;
 }
 
-/* Child `slot`, whose rank is 10 more, sends the last packet of `sequence`. */
-static void put_packet(struct wave *wave, uint32_t slot, uint64_t sequence)
+/* With the children in slots 0 and 1, of ranks 10 and 11. */
+static struct wave *make_pair(enum cop_sync sync)
+{
+    struct wave *wave = make_wave(sync);
+
+    CHECK_OK(wave_join(wave, 0, 10, 0));
+    CHECK_OK(wave_join(wave, 1, 11, 0));
+    return wave;
+}
+
+/* Child `rank` in `slot` sends the last packet of `sequence`. */
+static void put_from(struct wave *wave,
+                     uint32_t slot,
+                     uint32_t rank,
+                     uint64_t sequence)
 {
     struct frame frame = {
         .type = FRAME_DATA,
         .flags = FRAME_LAST,
-        .origin = slot + 10,
+        .origin = rank,
         .count = 1,
         .sequence = sequence,
     };
 
-    CHECK_OK(wave_put(wave, slot, slot + 10, &frame, CREDIT(&frame), 0));
+    CHECK_OK(wave_put(wave, slot, rank, &frame, CREDIT(&frame), 0));
+}
+
+/* The same of a child whose rank is 10 more than its slot. */
+static void put_packet(struct wave *wave, uint32_t slot, uint64_t sequence)
+{
+    put_from(wave, slot, slot + 10, sequence);
 }
 
 /* The next set has this number and this many packets. */
@@ -52,10 +71,8 @@ static void check_none(struct wave *wave)
 /* PROTOCOL 4.3: a wave waits for every child that counts; n-th meets n-th. */
 TEST(a_wave_waits_for_all)
 {
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 1);
     put_packet(wave, 0, 2);
     check_none(wave);
@@ -94,7 +111,7 @@ TEST(the_last_packet_answers)
 /* PROTOCOL 4.2: an empty answer is an answer, and is left out of the set. */
 TEST(an_empty_answer_counts)
 {
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct frame empty = {.type = FRAME_DATA,
                           .flags = FRAME_LAST | FRAME_EMPTY,
                           .origin = 11,
@@ -102,8 +119,6 @@ TEST(an_empty_answer_counts)
                           .sequence = 1};
     struct wave_set set;
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 1);
     CHECK_OK(wave_put(wave, 1, 11, &empty, CREDIT(&empty), 0));
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
@@ -116,10 +131,8 @@ TEST(an_empty_answer_counts)
  * waits for what it had not; its slot may be another's at once. */
 TEST(a_lost_child_is_not_waited_for)
 {
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 1);
     put_packet(wave, 0, 2);
     put_packet(wave, 0, 3);
@@ -163,7 +176,7 @@ TEST(a_child_counts_from_its_wave_on)
 /* PROTOCOL 4.5: a number answers all lower ones; LATE never answers. */
 TEST(a_number_answers_lower_ones)
 {
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct frame late = {.type = FRAME_DATA,
                          .flags = FRAME_LATE,
                          .origin = 11,
@@ -171,8 +184,6 @@ TEST(a_number_answers_lower_ones)
                          .sequence = 9};
     struct wave_set set;
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 1);
     CHECK_OK(wave_put(wave, 1, 11, &late, CREDIT(&late), 0));
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
@@ -190,10 +201,8 @@ TEST(a_number_answers_lower_ones)
 TEST(an_epoch_pairs_again)
 {
     uint64_t epoch = UINT64_C(1) << PACKET_WAVE_BITS;
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 1);
     put_packet(wave, 0, 2);
     put_packet(wave, 1, 1);
@@ -213,10 +222,8 @@ TEST(an_epoch_pairs_again)
 /* PROTOCOL 4.6: do_not_wait gives each packet alone, in order of arrival. */
 TEST(do_not_wait_does_not_wait)
 {
-    struct wave *wave = make_wave(COP_DO_NOT_WAIT);
+    struct wave *wave = make_pair(COP_DO_NOT_WAIT);
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     for (uint32_t i = 1; i <= 50; i++)
         put_packet(wave, i % 2, i);
     for (uint32_t i = 1; i <= 50; i++)
@@ -228,11 +235,9 @@ TEST(do_not_wait_does_not_wait)
 /* PROTOCOL 4.6: time_out releases at its time, when all are in, or in haste. */
 TEST(time_out_releases_in_time)
 {
-    struct wave *wave = make_wave(COP_TIME_OUT);
+    struct wave *wave = make_pair(COP_TIME_OUT);
     struct wave_set set;
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
     put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_deadline_ms(wave), 100);
@@ -275,10 +280,8 @@ static void check_timed(struct wave *wave,
 /* PROTOCOL 4.6, 10.6: a set has packets of one epoch, the oldest first. */
 TEST(a_timed_set_does_not_mix_epochs)
 {
-    struct wave *wave = make_wave(COP_TIME_OUT);
+    struct wave *wave = make_pair(COP_TIME_OUT);
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, in_epoch(1, 1));
     put_packet(wave, 0, in_epoch(2, 1));
     put_packet(wave, 1, in_epoch(2, 1));
@@ -295,10 +298,8 @@ TEST(a_timed_set_does_not_mix_epochs)
  * keeps its number, which a settled claim waits for, and is late. */
 TEST(what_comes_after_the_next_epoch_began_is_late)
 {
-    struct wave *wave = make_wave(COP_TIME_OUT);
+    struct wave *wave = make_pair(COP_TIME_OUT);
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, in_epoch(2, 7));
     check_timed(wave, in_epoch(2, 7), 1, false);
     put_packet(wave, 0, in_epoch(2, 8));
@@ -314,11 +315,9 @@ TEST(what_comes_after_the_next_epoch_began_is_late)
 /* PROTOCOL 5.6: what goes against the direction is in no wave. */
 TEST(against_the_direction_is_alone)
 {
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct wave_set set;
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 0);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.sequence, 0);
@@ -331,11 +330,9 @@ TEST(against_the_direction_is_alone)
  * also when it becomes the next wave only after another was released. */
 TEST(an_incomplete_wave_is_lent_credit)
 {
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct frame part = {.type = FRAME_DATA, .origin = 10, .count = 1};
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
     for (int i = 0; i < 3; i++) {
@@ -357,12 +354,10 @@ TEST(an_incomplete_wave_is_lent_credit)
  * comes: that would be for minutes. */
 TEST(many_parts_are_lent_one_by_one)
 {
-    struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct wave_set set;
     int i;
 
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
     for (i = 0; i < 400000; i++) {
         struct frame part = {.type = FRAME_DATA, .origin = 10, .sequence = 1};
 
@@ -378,22 +373,6 @@ TEST(many_parts_are_lent_one_by_one)
     CU_ASSERT_EQUAL(set.count, 400002);
     CU_ASSERT_EQUAL(wave_bytes(wave), 0);
     wave_free(wave);
-}
-
-static void put_from(struct wave *wave,
-                     uint32_t slot,
-                     uint32_t rank,
-                     uint64_t sequence)
-{
-    struct frame frame = {
-        .type = FRAME_DATA,
-        .flags = FRAME_LAST,
-        .origin = rank,
-        .count = 1,
-        .sequence = sequence,
-    };
-
-    CHECK_OK(wave_put(wave, slot, rank, &frame, CREDIT(&frame), 0));
 }
 
 /* The next set has packets of just these ranks, in this order. */
