@@ -226,7 +226,14 @@ static void agent_end_of_node(struct agent *agent, struct started *node)
                   WEXITSTATUS(status));
 }
 
-/* Stay until the last node has ended. */
+/* Whether the front-end may still write. A line that the agent did not read would
+ * reset its connection, and srun would end all agents. */
+static bool agent_is_told(const struct agent *agent)
+{
+    return agent->input && agent->frontend->missing == COP_MISSING_SKIP;
+}
+
+/* Stay until the last node has ended, and the front-end writes no more. */
 static int agent_stay(struct agent *agent)
 {
     struct pollfd *pollers = calloc(2 * agent->count + 1, sizeof(*pollers));
@@ -234,7 +241,7 @@ static int agent_stay(struct agent *agent)
 
     if (!pollers)
         return -ENOMEM;
-    while (agent->alive > 0) {
+    while (agent->alive > 0 || agent_is_told(agent)) {
         for (i = 0; i < agent->count; i++) {
             pollers[2 * i] =
                 (struct pollfd){agent->nodes[i].program.process, POLLIN, 0};

@@ -321,6 +321,7 @@ static void finish(struct driver *driver)
     if (driver->machine.node && driver->bootstrap->role == NODE_FRONTEND)
         end_tree(driver);
     driver->ended = true;
+    children_dismiss(driver->children);
     helm_wait(driver->helm, are_links_closed, driver, LINGER_MS);
     helm_wait(driver->helm, have_children_ended, driver, LINGER_MS);
     children_kill(driver->children);

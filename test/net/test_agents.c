@@ -3,8 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "net/agents.h"
+#include "net/spawn.h"
 #include "test/check.h"
 #include "topology/topology.h"
 
@@ -142,4 +146,46 @@ TEST(unknown_host_of_a_parent_is_named)
              -EHOSTUNREACH);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no.such.host.invalid"));
     bootstrap_free(frontend);
+}
+
+/* A connection that ends with something unread is reset, not closed. */
+TEST(agent_reads_all_that_the_front_end_writes)
+{
+    char *run[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
+    char *argv[] = {getenv("COPPICE_COMMNODE"), (char[]){"--agent"}, NULL};
+    struct spawn spawn = SPAWN_INIT;
+    char line[256] = "";
+    unsigned char *bytes;
+    int input[2], output[2], process;
+    size_t len;
+    pid_t pid;
+
+    launch("fe:0 => far:0;", run);
+    frontend->backend_argv[0][0] = '/'; /* which cannot be started */
+    frontend->missing = COP_MISSING_SKIP;
+    CHECK_OK(bootstrap_encode(frontend, &bytes, &len));
+    bootstrap_free(frontend);
+    CHECK_OK(spawn_socketpair(input));
+    CHECK_OK(spawn_socketpair(output));
+    setenv("SLURMD_NODENAME", "far", 1);
+    spawn.argv = argv;
+    spawn.input = input[1];
+    spawn.output = output[1];
+    process = spawn_process(&spawn, &pid);
+    CHECK_OK(process);
+    unsetenv("SLURMD_NODENAME");
+    close(input[1]);
+    close(output[1]);
+
+    CU_ASSERT_EQUAL(send(input[0], bytes, len, MSG_NOSIGNAL), (ssize_t)len);
+    free(bytes);
+    CU_ASSERT(read(output[0], line, sizeof(line) - 1) > 0);
+    CU_ASSERT_NSTRING_EQUAL(line, "ended 1 could not be started on far", 35);
+    CU_ASSERT_EQUAL(send(input[0], "missing 1\n", 10, MSG_NOSIGNAL), 10);
+    CHECK_OK(shutdown(input[0], SHUT_WR));
+    CU_ASSERT_EQUAL(read(input[0], line, sizeof(line)), 0);
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    close(input[0]);
+    close(output[0]);
+    close(process);
 }
