@@ -1,6 +1,7 @@
 /* memory.c - allocation that does not return without memory. */
 #include "sim/memory.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,17 @@ void *memory_resize(void *block, size_t len)
 char *memory_text(const char *text)
 {
     return or_end(strdup(text));
+}
+
+char *memory_format(const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return memory_text(text);
 }
 
 void memory_grow(void *list, size_t *room, size_t count, size_t size)

@@ -1,7 +1,6 @@
 /* healing.c - how a tree heals, watched from outside. */
 #include "sim/swarm/healing.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "sim/memory.h"
@@ -17,20 +16,6 @@
     (LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +                      \
      LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS)
 #define HEALING_LOST_MS (UINT64_C(30000) + 2 * HEALING_GIVE_UP_MS)
-
-static char *format_text(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-
-static char *format_text(const char *format, ...)
-{
-    char text[256];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    return memory_text(text);
-}
 
 /* How many links lead from `index` up to `top`; SIM_NONE if none do. */
 static uint32_t way_up(const struct sim *sim,
@@ -170,21 +155,21 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
 
         if (!sim_is_alive(sim, i)) {
             if (internal && healing->nodes[i].launched && news != HEALING_LOST)
-                return format_text("%u is dead, and the front-end was not told",
-                                   rank);
+                return memory_format(
+                    "%u is dead, and the front-end was not told", rank);
             continue;
         }
         if (healing->nodes[i].orphan && healing->nodes[i].launched)
-            return format_text("%d is an orphan", (int)rank);
+            return memory_format("%d is an orphan", (int)rank);
         if (way_up(sim, i, 0, &met) == SIM_NONE)
-            return format_text("%d has no way up past %d", (int)rank,
-                               (int)sim_rank(sim, met));
+            return memory_format("%d has no way up past %d", (int)rank,
+                                 (int)sim_rank(sim, met));
         if (news == HEALING_SUSPECTED)
-            return format_text("%u lives, and is suspected", rank);
+            return memory_format("%u lives, and is suspected", rank);
         if (internal && news == HEALING_ADOPTED &&
             healing->nodes[rank].told_parent !=
                 sim_rank(sim, sim_parent(sim, i)))
-            return format_text(
+            return memory_format(
                 "%u is the child of %u, and the front-end was told %u", rank,
                 sim_rank(sim, sim_parent(sim, i)),
                 healing->nodes[rank].told_parent);

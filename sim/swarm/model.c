@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "sim/memory.h"
@@ -156,20 +155,6 @@ static bool is_synced(const struct model *model, uint64_t sequence)
 
 /* ---- checking ---- */
 
-static char *format_text(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-
-static char *format_text(const char *format, ...)
-{
-    char text[256];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    return memory_text(text);
-}
-
 /* Whether one packet goes up for a whole wave, with one value. */
 static bool is_reduced(const struct model *model)
 {
@@ -210,19 +195,20 @@ static char *check_reduced_waves(struct model *model)
              i++, count++)
             expected = reduce(model->filter, expected, model->sent[i].value);
         if (k == model->taken_count || model->taken[k].sequence != sequence)
-            return format_text("wave %" PRIx64 " of %u back-ends has not come",
-                               sequence, count);
+            return memory_format("wave %" PRIx64
+                                 " of %u back-ends has not come",
+                                 sequence, count);
         if (model->taken[k].value != expected ||
             model->taken[k].contributors != count)
-            return format_text("wave %" PRIx64
-                               " is %d of %u back-ends, not %" PRId64 " of %u",
-                               sequence, model->taken[k].value,
-                               model->taken[k].contributors, expected, count);
+            return memory_format(
+                "wave %" PRIx64 " is %d of %u back-ends, not %" PRId64 " of %u",
+                sequence, model->taken[k].value, model->taken[k].contributors,
+                expected, count);
         k++;
     }
     if (k < model->taken_count && is_synced(model, model->taken[k].sequence))
-        return format_text("wave %" PRIx64 " has come, and nobody sent it",
-                           model->taken[k].sequence);
+        return memory_format("wave %" PRIx64 " has come, and nobody sent it",
+                             model->taken[k].sequence);
     return NULL;
 }
 
@@ -239,14 +225,14 @@ static char *check_values(struct model *model, bool by_wave)
         if (i >= model->taken_count || taken->value != sent->value ||
             epoch_of(taken->sequence) != epoch_of(sent->sequence) ||
             (by_wave && taken->sequence != sent->sequence))
-            return format_text("%d, sent by %u in wave %" PRIx64
-                               ", is not what was taken",
-                               sent->value, sent->rank, sent->sequence);
+            return memory_format("%d, sent by %u in wave %" PRIx64
+                                 ", is not what was taken",
+                                 sent->value, sent->rank, sent->sequence);
     }
     if (i < model->taken_count && is_synced(model, model->taken[i].sequence))
-        return format_text("%d was taken in wave %" PRIx64
-                           ", and was not sent, or more often",
-                           model->taken[i].value, model->taken[i].sequence);
+        return memory_format("%d was taken in wave %" PRIx64
+                             ", and was not sent, or more often",
+                             model->taken[i].value, model->taken[i].sequence);
     return NULL;
 }
 
@@ -277,10 +263,10 @@ static char *check_totals(struct model *model)
             contributors += model->taken[k].contributors;
         }
         if (sent != taken || contributors != i - first)
-            return format_text("all together of epoch %" PRIu64 " is %" PRId64
-                               " of %" PRIu64 " packets, not %" PRId64
-                               " of %zu",
-                               epoch, taken, contributors, sent, i - first);
+            return memory_format("all together of epoch %" PRIu64 " is %" PRId64
+                                 " of %" PRIu64 " packets, not %" PRId64
+                                 " of %zu",
+                                 epoch, taken, contributors, sent, i - first);
     }
     return NULL;
 }
@@ -298,8 +284,8 @@ static char *check_union(struct model *model)
             k++;
         if (k == model->taken_count ||
             model->taken[k].value != model->sent[i].value)
-            return format_text("%d, sent by %u, is not in the union",
-                               model->sent[i].value, model->sent[i].rank);
+            return memory_format("%d, sent by %u, is not in the union",
+                                 model->sent[i].value, model->sent[i].rank);
     }
     return NULL;
 }
@@ -358,16 +344,16 @@ static char *check_between(const struct model *model,
         sum += model->taken[i].value;
     }
     if (contributors < least || contributors > model->sent_count)
-        return format_text(
+        return memory_format(
             "%" PRIu64 " packets are in what was taken, not %" PRIu64 " to %zu",
             contributors, least, model->sent_count);
     if (model->filter == MODEL_COUNT && sum != (int64_t)contributors)
-        return format_text("the count is %" PRId64 " of %" PRIu64 " packets",
-                           sum, contributors);
+        return memory_format("the count is %" PRId64 " of %" PRIu64 " packets",
+                             sum, contributors);
     if (model->filter == MODEL_SUM && (sum < least_sum || sum > most_sum))
-        return format_text("the sum is %" PRId64 ", not %" PRId64
-                           " to %" PRId64,
-                           sum, least_sum, most_sum);
+        return memory_format("the sum is %" PRId64 ", not %" PRId64
+                             " to %" PRId64,
+                             sum, least_sum, most_sum);
     return NULL;
 }
 
@@ -379,11 +365,12 @@ static char *check_contributors(const struct model *model)
     for (size_t i = 0; i < model->taken_count; i++)
         contributors += model->taken[i].contributors;
     if (model->filter != MODEL_UNION && contributors != model->taken_count)
-        return format_text("%" PRIu64 " packets are in %zu values",
-                           contributors, model->taken_count);
+        return memory_format("%" PRIu64 " packets are in %zu values",
+                             contributors, model->taken_count);
     if (contributors > model->sent_count)
-        return format_text("%" PRIu64 " packets are in what was taken, of %zu",
-                           contributors, model->sent_count);
+        return memory_format("%" PRIu64
+                             " packets are in what was taken, of %zu",
+                             contributors, model->sent_count);
     return NULL;
 }
 
@@ -400,8 +387,9 @@ char *model_check_living(struct model *model,
         const struct model_sent *sent = &model->sent[i];
 
         if (k < model->taken_count && model->taken[k].value < sent->value)
-            return format_text("%d was taken, and was not sent, or more often",
-                               model->taken[k].value);
+            return memory_format(
+                "%d was taken, and was not sent, or more often",
+                model->taken[k].value);
         if (k < model->taken_count && model->taken[k].value == sent->value) {
             /* A union may hold a value that several have sent. */
             if (model->filter != MODEL_UNION || i + 1 == model->sent_count ||
@@ -410,13 +398,13 @@ char *model_check_living(struct model *model,
             continue;
         }
         if (is_due(model, sent, living, torn))
-            return format_text("%d, sent by %u in wave %" PRIx64
-                               ", which lives, was not taken",
-                               sent->value, sent->rank, sent->sequence);
+            return memory_format("%d, sent by %u in wave %" PRIx64
+                                 ", which lives, was not taken",
+                                 sent->value, sent->rank, sent->sequence);
     }
     if (k < model->taken_count)
-        return format_text("%d was taken, and was not sent, or more often",
-                           model->taken[k].value);
+        return memory_format("%d was taken, and was not sent, or more often",
+                             model->taken[k].value);
     return check_contributors(model);
 }
 
