@@ -57,8 +57,7 @@ TEST(a_back_end_may_leave)
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 1);
+    sim_send_all(sim, stream, 2, 4, 1);
     CHECK_OK(sim_shutdown(sim, 4));
     sim_run(sim, 20);
     CU_ASSERT(sim_has_exited(sim, 4));

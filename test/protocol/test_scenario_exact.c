@@ -14,18 +14,10 @@ static uint32_t open_exact(struct sim *sim)
                            .up_filter = (char *)"sum");
 }
 
-/* Each of the ranks from `first` to `last` sends `value`. */
-static void send_all(
-    struct sim *sim, uint32_t stream, uint32_t first, uint32_t last, int value)
-{
-    for (uint32_t rank = first; rank <= last; rank++)
-        sim_send_int(sim, rank, stream, value);
-}
-
 /* Every back-end of TREE sends 1, and a commnode dies with its part. */
 static void lose_wave(struct sim *sim, uint32_t stream)
 {
-    send_all(sim, stream, 3, 6, 1);
+    sim_send_all(sim, stream, 3, 6, 1);
     sim_kill_at(sim, 1, 0);
 }
 
@@ -164,13 +156,13 @@ TEST(scenario_16_3_filter_fails)
     uint32_t stream = open_exact(sim);
 
     CHECK_OK(sim_send(sim, 3, stream, 100, "%s", "no number"));
-    send_all(sim, stream, 4, 6, 1);
+    sim_send_all(sim, stream, 4, 6, 1);
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
     CU_ASSERT_EQUAL(sim_about(TELL_FILTER_ERROR), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 2);
-    send_all(sim, stream, 3, 6, 1);
+    sim_send_all(sim, stream, 3, 6, 1);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
     sim_end(sim);
@@ -190,7 +182,7 @@ TEST(scenario_16_4_death_no_redo)
     sim_kill_at(sim, 3, 0);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
     for (int i = 1; i <= 5; i++)
-        send_all(sim, stream, 4, 6, 10);
+        sim_send_all(sim, stream, 4, 6, 10);
     sim_run(sim, 100);
     expect_trace(sim,
                  "[ 24] 0 deliver stream 1 wave 1: \"%d\" 31 (4 back-ends)\n"
@@ -264,7 +256,7 @@ TEST(scenario_16_6_keep_full)
     CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 2);
     sim_run(sim, 20000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
-    send_all(sim, stream, 4, 6, 1);
+    sim_send_all(sim, stream, 4, 6, 1);
     /* The packet with which half of `keep` is reached asks for FINAL. */
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 1);
@@ -281,7 +273,7 @@ TEST(scenario_16_5_final_new_link)
                                       .up_filter = (char *)"sum");
 
     sim_run(sim, 100);
-    send_all(sim, stream, 3, 6, 1);
+    sim_send_all(sim, stream, 3, 6, 1);
     sim_run(sim, 2);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
     sim_kill_at(sim, 1, 0);
@@ -300,7 +292,7 @@ TEST(scenario_16_7_lazy)
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
-    send_all(sim, stream, 3, 5, 1);
+    sim_send_all(sim, stream, 3, 5, 1);
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 10000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
@@ -332,7 +324,7 @@ TEST(scenario_16_7_limbo)
     struct sim *sim = sim_launch("0(1(3),2(4))");
     uint32_t stream = open_exact(sim);
 
-    send_all(sim, stream, 3, 4, 1);
+    sim_send_all(sim, stream, 3, 4, 1);
     sim_freeze(sim, sim_find(sim, 3), 200000);
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 50000);
@@ -433,7 +425,7 @@ TEST(scenario_16_8_overlap)
     uint32_t stream = open_exact(sim);
 
     for (int i = 1; i <= 20; i++)
-        send_all(sim, stream, 4, 9, i);
+        sim_send_all(sim, stream, 4, 9, i);
     sim_kill_at(sim, 1, 0);
     sim_wait(sim, 0, TELL_REDO);
     sim_kill_at(sim, 2, 1);
@@ -452,13 +444,13 @@ TEST(scenario_16_8_thawed)
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
-    send_all(sim, stream, 3, 6, 1);
+    sim_send_all(sim, stream, 3, 6, 1);
     sim_freeze(sim, 1, 10000);
     sim_run(sim, 8000);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
     sim_run(sim, 30000);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
-    send_all(sim, stream, 3, 6, 2);
+    sim_send_all(sim, stream, 3, 6, 2);
     sim_run(sim, 100);
     CAME(2, 8);
     sim_end(sim);
@@ -568,7 +560,7 @@ TEST(scenario_16_10_end_sent_again)
     sim_send_int(sim, 0, stream, 1);
     sim_run(sim, 10);
     for (int i = 1; i <= 3; i++)
-        send_all(sim, stream, 4, 6, i);
+        sim_send_all(sim, stream, 4, 6, i);
     CHECK_OK(sim_sync(sim, stream, NULL));
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
@@ -593,14 +585,14 @@ TEST(scenario_16_11_joiner)
     uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true,
                                       .up_filter = (char *)"sum");
 
-    send_all(sim, stream, 2, 4, 1);
+    sim_send_all(sim, stream, 2, 4, 1);
     sim_attach(sim, 1);
     sim_wait(sim, 0, TELL_BACKEND_JOINED);
-    send_all(sim, stream, 2, 4, 1);
+    sim_send_all(sim, stream, 2, 4, 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CAME(2, 3);
     sim_run(sim, 100);
-    send_all(sim, stream, 2, 5, 1);
+    sim_send_all(sim, stream, 2, 5, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
@@ -622,13 +614,13 @@ TEST(scenario_16_11_joiner_dies)
         if (joiner == 6) {
             CHECK_IS(sim_sync_now(sim, stream), 0);
             sim_run(sim, 100);
-            send_all(sim, stream, 2, 4, 1);
+            sim_send_all(sim, stream, 2, 4, 1);
             sim_send_int(sim, 6, stream, 1);
             sim_run(sim, 100);
             CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
         }
         sim_kill_at(sim, joiner, 0);
-        send_all(sim, stream, 2, 4, 1);
+        sim_send_all(sim, stream, 2, 4, 1);
         sim_run(sim, 80000);
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), joiner - 4);
         CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3);
@@ -652,7 +644,7 @@ TEST(scenario_16_12_leave)
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 2000);
     CU_ASSERT(!sim_has_exited(sim, sim_find(sim, 3)));
-    send_all(sim, stream, 4, 6, 1);
+    sim_send_all(sim, stream, 4, 6, 1);
     sim_run(sim, 2000);
     CAME(1, 4);
     CU_ASSERT(sim_has_exited(sim, sim_find(sim, 3)));
@@ -668,7 +660,7 @@ TEST(too_many_redos_end_the_stream)
         sim, .kind = STREAM_EXACT, .redo_limit = 1, .up_filter = (char *)"sum");
 
     for (int i = 1; i <= 20; i++)
-        send_all(sim, stream, 4, 9, i);
+        sim_send_all(sim, stream, 4, 9, i);
     sim_kill_at(sim, 1, 0);
     sim_wait(sim, 0, TELL_REDO);
     sim_kill_at(sim, 2, 1);

@@ -18,8 +18,7 @@ TEST(a_failure_is_an_event)
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
     CU_ASSERT(strstr(sim_text(TELL_FILTER_ERROR), "sum") != NULL);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 5);
+    sim_send_all(sim, stream, 2, 4, 5);
     sim_run(sim, 10);
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 100 (1 back-end)\n"
@@ -35,8 +34,7 @@ TEST(a_slow_filter_stops_no_heartbeat)
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 1, 10000);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 5);
+    sim_send_all(sim, stream, 2, 4, 5);
     sim_run(sim, 20000);
     expect_trace(
         sim, "[10002] 0 deliver stream 1 wave 1: \"%d\" 15 (3 back-ends)\n");
@@ -54,8 +52,7 @@ TEST(a_call_of_a_commnode_has_an_end)
     uint32_t other = sim_open_filter(sim, "max");
 
     sim_set_filter_ms(sim, 1, 1000000);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 5);
+    sim_send_all(sim, stream, 2, 4, 5);
     sim_run(sim, 1001);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 0);
     sim_run(sim, 100);
@@ -71,8 +68,7 @@ TEST(a_call_of_a_commnode_has_an_end)
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 4);
     CU_ASSERT_EQUAL(sim_sync_now(sim, stream), 1);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 6);
+    sim_send_all(sim, stream, 2, 4, 6);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 18);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
@@ -88,16 +84,14 @@ TEST(a_call_of_an_end_has_an_end)
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 0, 5000);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 5);
+    sim_send_all(sim, stream, 2, 4, 5);
     sim_run(sim, 1500);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
     CU_ASSERT(strstr(sim_text(TELL_FILTER_ERROR), "node 0") != NULL);
     sim_set_filter_ms(sim, 0, 0);
     sim_run(sim, 9000);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 6);
+    sim_send_all(sim, stream, 2, 4, 6);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 18);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
@@ -114,8 +108,7 @@ TEST(a_stop_is_not_the_time_of_a_call)
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 1, 8000);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 5);
+    sim_send_all(sim, stream, 2, 4, 5);
     sim_run(sim, 4000);
     sim_freeze(sim, 1, LIMIT_FAILURE_TIMEOUT_MS - 100);
     sim_run(sim, 5000);
@@ -200,14 +193,12 @@ TEST(a_stream_may_close_during_a_call)
     uint32_t other = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 1, 1000);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 5);
+    sim_send_all(sim, stream, 2, 4, 5);
     sim_run(sim, 10);
     CHECK_OK(sim_close(sim, 0, stream));
     sim_run(sim, 2000);
     sim_set_filter_ms(sim, 1, 0);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, other, 5);
+    sim_send_all(sim, other, 2, 4, 5);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 15);
     sim_end(sim);

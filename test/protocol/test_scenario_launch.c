@@ -249,10 +249,8 @@ TEST(a_late_joiner_joins_the_waves)
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_taken(sim, 5, grows), 1);
     CU_ASSERT_EQUAL(sim_last(sim, 5, grows), 7);
-    for (uint32_t rank = 2; rank <= 5; rank++)
-        sim_send_int(sim, rank, grows, 10);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stays, 10);
+    sim_send_all(sim, grows, 2, 5, 10);
+    sim_send_all(sim, stays, 2, 4, 10);
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_last(sim, 0, grows), 40);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stays), 30);
@@ -271,8 +269,7 @@ TEST(a_late_joiner_is_a_back_end_like_any)
     sim_attach(sim, 1);
     sim_wait(sim, 0, TELL_BACKEND_JOINED);
     stream = sim_open_filter(sim, "sum");
-    for (uint32_t rank = 2; rank <= 6; rank++)
-        sim_send_int(sim, rank, stream, 1);
+    sim_send_all(sim, stream, 2, 6, 1);
     sim_run(sim, 5);
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 5 (5 back-ends)\n");

@@ -75,8 +75,7 @@ TEST(scenario_16_13_poison)
     CU_ASSERT_EQUAL(alive_count(sim), 12);
     CU_ASSERT_FALSE(sim_is_alive(sim, 1));
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
-    for (uint32_t rank = 5; rank <= 12; rank++)
-        sim_send_int(sim, rank, other, 1);
+    sim_send_all(sim, other, 5, 12, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 8);
     sim_end(sim);
@@ -129,8 +128,7 @@ TEST(a_wave_that_crashes_its_node)
     CU_ASSERT_EQUAL(alive_count(sim), 14);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
     CU_ASSERT_EQUAL(sim_about(TELL_STREAM_FAILED), 4);
-    for (uint32_t rank = 7; rank <= 14; rank++)
-        sim_send_int(sim, rank, other, 1);
+    sim_send_all(sim, other, 7, 14, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 8);
     sim_end(sim);
@@ -165,16 +163,14 @@ TEST(a_kill_during_a_call_is_not_the_filters)
         for (uint32_t rank = 1; rank <= 4; rank++)
             if (sim_is_alive(sim, rank))
                 sim_set_filter_ms(sim, rank, 500);
-        for (uint32_t rank = 5; rank <= 12; rank++)
-            sim_send_int(sim, rank, stream, 1);
+        sim_send_all(sim, stream, 5, 12, 1);
         sim_run(sim, 100);
         sim_crash(sim, node);
         sim_run(sim, 60000);
     }
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 0);
     CU_ASSERT_EQUAL(sim_sync_now(sim, stream), 1);
-    for (uint32_t rank = 5; rank <= 12; rank++)
-        sim_send_int(sim, rank, stream, 1);
+    sim_send_all(sim, stream, 5, 12, 1);
     sim_run(sim, 2000);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 8);
     sim_end(sim);
@@ -189,13 +185,11 @@ TEST(a_report_that_is_lost)
 
     sim_crash(sim, 1);
     sim_run(sim, 1);
-    for (uint32_t rank = 7; rank <= 8; rank++)
-        sim_send_int(sim, rank, stream, POISON);
+    sim_send_all(sim, stream, 7, 8, POISON);
     sim_run(sim, 60000);
     CU_ASSERT_FALSE(sim_is_alive(sim, 3));
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 0);
-    for (uint32_t rank = 9; rank <= 10; rank++)
-        sim_send_int(sim, rank, stream, POISON);
+    sim_send_all(sim, stream, 9, 10, POISON);
     sim_run(sim, 60000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
     sim_end(sim);
@@ -209,8 +203,7 @@ TEST(a_call_that_hangs_at_every_adopter)
 
     for (uint32_t node = 1; node <= 2; node++) {
         sim_set_filter_ms(sim, node, 1000000);
-        for (uint32_t rank = 5; rank <= 12; rank++)
-            sim_send_int(sim, rank, stream, 1);
+        sim_send_all(sim, stream, 5, 12, 1);
         sim_run(sim, 60000);
         CU_ASSERT(sim_has_exited(sim, node));
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), node);

@@ -34,8 +34,7 @@ TEST(a_missing_filter_names_its_node)
     CU_ASSERT(sim_about(TELL_OPENED) >= 2);
     /* The network is none the worse for it. */
     stream = sim_open_filter(sim, "sum");
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 1);
+    sim_send_all(sim, stream, 2, 4, 1);
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3);
     sim_end(sim);

@@ -108,8 +108,7 @@ TEST(epochs_pair_again)
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
     sim_run(sim, 1000);
     sim_trace(sim, SIM_TRACE_DELIVER);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 100);
+    sim_send_all(sim, stream, 2, 4, 100);
     sim_run(sim, 10);
     expect_trace(
         sim, "[  2] 0 deliver stream 1 wave 1.1: \"%d\" 300 (3 back-ends)\n");
@@ -147,8 +146,7 @@ TEST(a_sync_waits_for_no_time_out)
     uint32_t stream = sim_open_stream(
         sim, .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 50000);
 
-    for (uint32_t rank = 2; rank <= 3; rank++)
-        sim_send_int(sim, rank, stream, 5);
+    sim_send_all(sim, stream, 2, 3, 5);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
@@ -167,8 +165,7 @@ TEST(later_filter_calls_delay_no_sync)
 
     sim_set_filter_ms(sim, 0, 10);
     for (int i = 0; i < 100; i++) {
-        for (uint32_t rank = 2; rank <= 4; rank++)
-            sim_send_int(sim, rank, stream, 1);
+        sim_send_all(sim, stream, 2, 4, 1);
         if (i == 10)
             CHECK_OK(sim_sync(sim, stream, NULL));
         sim_run(sim, 5);
@@ -375,8 +372,7 @@ TEST(what_a_sync_gave_up_does_not_come)
         sim_run(sim, 10000);
         CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
         CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
-        for (uint32_t rank = 2; rank <= 4; rank++)
-            sim_send_int(sim, rank, stream, 1);
+        sim_send_all(sim, stream, 2, 4, 1);
         CHECK_IS(sim_sync_now(sim, stream), 0);
         CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
         sim_end(sim);

@@ -215,13 +215,11 @@ TEST(a_late_packet_says_so)
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 1);
+    sim_send_all(sim, stream, 2, 4, 1);
     sim_run(sim, 10);
     inject(sim, 3, 1, stream, 1, 77);
     sim_run(sim, 10);
-    for (uint32_t rank = 2; rank <= 4; rank++)
-        sim_send_int(sim, rank, stream, 2);
+    sim_send_all(sim, stream, 2, 4, 2);
     sim_run(sim, 10);
     expect_trace(
         sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (3 back-ends)\n"

@@ -223,6 +223,13 @@ void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value)
     CHECK_OK(r);
 }
 
+void sim_send_all(
+    struct sim *sim, uint32_t stream, uint32_t first, uint32_t last, int value)
+{
+    for (uint32_t rank = first; rank <= last; rank++)
+        sim_send_int(sim, rank, stream, value);
+}
+
 unsigned sim_told(struct sim *sim, uint32_t rank, enum tell_type tell)
 {
     (void)sim;

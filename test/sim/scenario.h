@@ -65,6 +65,10 @@ int sim_ask_defined(struct sim *sim,
 /* Send `value` as "%d". */
 void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value);
 
+/* Each of the ranks from `first` to `last` sends `value`. */
+void sim_send_all(
+    struct sim *sim, uint32_t stream, uint32_t first, uint32_t last, int value);
+
 /* Sync and wait for it. Returns TELL_SYNCED's code. */
 int sim_sync_now(struct sim *sim, uint32_t stream);
 
