@@ -168,9 +168,7 @@ static int show_report(const struct options *arguments,
     /* Files first: a closed pipe on standard output may end the program. */
     if (classes)
         r = outputs_write(&arguments->outputs, report, error);
-    /* --follow without a terminal has printed the last picture. */
-    if (classes && !(arguments->follow && !isatty(STDOUT_FILENO)) &&
-        outputs_standard(&arguments->outputs) == 0) {
+    if (classes && outputs_standard(&arguments->outputs) == 0) {
         int drawn = draw_picture(report, &options, r == 0 ? error : NULL);
 
         r = r == 0 ? drawn : r;

@@ -20,6 +20,11 @@
 /* Lines about tasks that could not be looked at. */
 #define GAPS_SHOWN 4
 
+/* Where there is no terminal and nothing changes, a picture is printed after so
+ * many samples, after twice as many, and so on. */
+#define QUIET_FIRST 2
+#define QUIET_MOST  64
+
 struct follow {
     struct follow_options options;
     struct gather_viewer viewer;
@@ -31,7 +36,11 @@ struct follow {
     char **notes;
     size_t note_count;
     struct record *record; /* NULL: none is wanted */
-    char *printed;         /* the last picture, where there is no terminal */
+    char *seen; /* what the last picture showed that time does not change; NULL
+                   where there is a terminal */
+    uint32_t
+        printed;    /* the sample of the last one that was printed there ... */
+    uint32_t quiet; /* ... and how many may follow it without another one */
 };
 
 /* Gets the lines of follow_say(), which has no argument for it. */
@@ -116,18 +125,17 @@ static void write_notes(FILE *file, const struct follow *follow, unsigned width)
     }
 }
 
-/* Write the picture of `report`. On a terminal it says what moves; elsewhere
- * only what is worth another picture. */
+/* Write the picture of `report`, with or without what time changes. */
 static int write_picture(FILE *file,
                          const struct follow *follow,
-                         const struct report *report)
+                         const struct report *report,
+                         bool timeless)
 {
-    bool live = screen_is_terminal(follow->screen);
     size_t count = report->classes->count;
     uint32_t tasks = tasks_count(report->everyone);
     struct render_options options = {.width = screen_width(),
                                      .colour = follow->options.colour,
-                                     .timeless = !live};
+                                     .timeless = timeless};
     char *head;
     int r;
 
@@ -135,7 +143,7 @@ static int write_picture(FILE *file,
         strdup(""), "%u %s%s on %u host%s, %zu class%s", tasks,
         report_noun(report), tasks == 1 ? "" : "s", report->source.hosts,
         report->source.hosts == 1 ? "" : "s", count, count == 1 ? "" : "es");
-    if (live)
+    if (!timeless)
         head =
             columns_append(head, ", sample %u, stopped %.1f ms at most",
                            follow->sample, (double)report->tree->stop_ns / 1e6);
@@ -147,44 +155,76 @@ static int write_picture(FILE *file,
     return r;
 }
 
-/* Print `text`, which is taken, if it is not what was printed last. Returns 1
- * if nobody reads it. */
-static int print_changed(struct follow *follow, char *text)
+/* The same as a new text. Returns 0 or -ENOMEM. */
+static int make_picture(char **out,
+                        const struct follow *follow,
+                        const struct report *report,
+                        bool timeless)
 {
-    char stamp[64] = "";
-    time_t now = time(NULL);
-    struct tm local;
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream(&text, &len);
+    int r = file ? write_picture(file, follow, report, timeless) : -ENOMEM;
 
-    if (follow->printed && strcmp(follow->printed, text) == 0) {
+    if (file && fclose(file) != 0 && r == 0)
+        r = -ENOMEM;
+    if (r == 0)
+        *out = text;
+    else
         free(text);
-        return 0;
-    }
-    if (localtime_r(&now, &local))
-        strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
-    printf("--- %s, sample %u\n%s", stamp, follow->sample, text);
-    free(follow->printed);
-    follow->printed = text;
-    return fflush(stdout) == 0 ? 0 : 1;
+    return r;
 }
 
-/* Keep the last sample for --record. Returns 0 or -ENOMEM. */
-static int record_picture(struct follow *follow,
-                          const struct report_source *source)
+/* Print a line with the time, the sample and `more`. */
+static void print_mark(struct follow *follow, const char *more)
 {
-    struct report *report = NULL;
-    int r = report_new(&report, follow->tree, source);
+    time_t now = time(NULL);
+    char stamp[64] = "";
+    struct tm local;
 
+    if (localtime_r(&now, &local))
+        strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
+    printf("--- %s, sample %u%s\n", stamp, follow->sample, more);
+    follow->printed = follow->sample;
+}
+
+/* Print `text`, of `report`, if time alone has not made it another one than the
+ * last, or if it is time to. Returns 0, 1 if nobody reads it, or a negative
+ * errno. */
+static int print_due(struct follow *follow,
+                     const struct report *report,
+                     const char *text)
+{
+    struct report_source source = report->source;
+    struct report *timeless = NULL;
+    char *seen = NULL;
+    bool same;
+    int r;
+
+    source.samples = 1;
+    r = report_new(&timeless, follow->tree, &source);
     if (r == 0)
-        r = record_add(follow->record, report);
-    report_free(report);
-    return r;
+        r = make_picture(&seen, follow, timeless, true);
+    report_free(timeless);
+    if (r < 0)
+        return r;
+    same = follow->seen && strcmp(follow->seen, seen) == 0;
+    free(follow->seen);
+    follow->seen = seen;
+    if (same && follow->sample - follow->printed < follow->quiet)
+        return 0;
+    follow->quiet = same ? 2 * follow->quiet : QUIET_FIRST;
+    if (follow->quiet > QUIET_MOST)
+        follow->quiet = QUIET_MOST;
+    print_mark(follow, "");
+    fputs(text, stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
 }
 
 /* Show the last sample. Returns 0, 1 if there is nobody to see it, or a
  * negative errno. */
 static int draw_picture(struct follow *follow, bool is_new)
 {
-    bool live = screen_is_terminal(follow->screen);
     struct report_source source = {
         .targets = follow->options.targets,
         .hosts = targets_hosts_used(follow->options.targets),
@@ -200,36 +240,20 @@ static int draw_picture(struct follow *follow, bool is_new)
         .detail = follow->options.detail};
     struct report *report = NULL;
     char *text = NULL;
-    FILE *file = NULL;
-    size_t len;
-    struct past past = {NULL, NULL};
-    int r = 0;
+    struct past past;
+    int r = past_init(&past, follow->options.window, &source);
 
-    if (live || follow->record)
-        r = past_init(&past, follow->options.window, &source);
     source.past = past.report;
-    if (r == 0 && is_new && follow->record)
-        r = record_picture(follow, &source);
-    /* Where there is no terminal, time alone must not make another picture. */
-    if (!live)
-        source.samples = 1;
     if (r == 0)
         r = report_new(&report, follow->tree, &source);
-    if (r < 0) {
-        past_fini(&past);
-        return r;
-    }
-    file = open_memstream(&text, &len);
+    if (r == 0 && is_new && follow->record)
+        r = record_add(follow->record, report);
     if (r == 0)
-        r = file ? write_picture(file, follow, report) : -ENOMEM;
-    if (file && fclose(file) != 0 && r == 0)
-        r = -ENOMEM;
-    if (r == 0 && live)
+        r = make_picture(&text, follow, report, false);
+    if (r == 0 && screen_is_terminal(follow->screen))
         screen_draw(follow->screen, text, "q ends it; the job goes on");
-    if (r == 0 && !live) {
-        r = print_changed(follow, text);
-        text = NULL;
-    }
+    else if (r == 0)
+        r = print_due(follow, report, text);
     free(text);
     report_free(report);
     past_fini(&past);
@@ -297,6 +321,8 @@ static void follow_end(void *arg)
 {
     struct follow *follow = arg;
 
+    if (follow->tree && !screen_is_terminal(follow->screen))
+        print_mark(follow, ": the end");
     screen_free(follow->screen);
     follow->screen = NULL;
     if (follow->record)
@@ -334,7 +360,7 @@ void follow_free(struct follow *follow)
         free(follow->notes[i]);
     tree_free(follow->tree);
     free(follow->notes);
-    free(follow->printed);
+    free(follow->seen);
     free(follow->job);
     free(follow);
 }

@@ -34,8 +34,9 @@ void follow_free(struct follow *follow);
 
 /* Its viewer; borrowed. On a terminal each sample is drawn in place of the one
  * before. Elsewhere a picture is printed, below a line with the time, when it
- * differs from the last. It ends when the user ends it, or when no task is left
- * that can move. */
+ * differs from the last, and ever more rarely while it does not; at the end only
+ * such a line, for what the caller prints. It ends when the user ends it, or when
+ * no task is left that can move. */
 const struct gather_viewer *follow_viewer(const struct follow *follow);
 
 /* Show a line of news: below the picture, and on standard error when the picture
