@@ -459,21 +459,20 @@ static char *append_locks(char *text, struct judging *judging)
     return text;
 }
 
-/* Whether the only thread at `place` was told of: it is in a circle. */
+/* Whether the only thread that each task has at `place` was told of: it is in a
+ * circle. */
 static bool is_told(const struct judging *judging,
-                    const struct threads_place *place,
-                    const char *ids)
+                    const struct threads_place *place)
 {
-    char own[THREADS_IDS_SIZE];
+    const struct report *report = judging->report;
+    uint32_t behind = place->node + report->tree->nodes[place->node].size;
+    uint32_t told = 0;
 
-    for (size_t i = judging->rank_edges; i < judging->edge_count; i++) {
-        if (!judging->edges[i].told || place->count != 1)
-            continue;
-        snprintf(own, sizeof(own), "thread %d", judging->edges[i].from);
-        if (strcmp(own, ids) == 0)
-            return true;
-    }
-    return false;
+    for (size_t i = judging->rank_edges; i < judging->edge_count; i++)
+        told += judging->edges[i].told &&
+                judging->edges[i].node >= place->node &&
+                judging->edges[i].node < behind;
+    return place->count == 1 && told == judging->tasks;
 }
 
 /* Append where the threads of all tasks are, which are one class: those of most,
@@ -494,12 +493,12 @@ static char *append_places(char *text,
     for (int i = 0; i < count; i++) {
         bool one = places[i].count == 1;
 
+        if (is_told(judging, &places[i]))
+            continue;
         if (threads_ids(ids, judging->report, places[i].node) < 0) {
             free(text);
             return NULL;
         }
-        if (is_told(judging, &places[i], ids))
-            continue;
         if (shown++ > OTHERS_MAX)
             continue;
         text = append_separator(text);
