@@ -31,8 +31,12 @@
 #define FRAME_SIZE 128
 #define CODE_SIZE  512
 
-/* The owner of a frame that is only a mark: a call of the interpreter from C. */
+/* Owners from this one on have frames that are only marks: a call of the
+ * interpreter from C. */
 #define OWNED_BY_C 3
+
+/* What a pointer in a frame has in its last bits besides, from 3.14 on. */
+#define POINTER_TAGS UINT64_C(3)
 
 /* The offset of each member that is read, in bytes, in its struct. */
 struct layout {
@@ -42,9 +46,10 @@ struct layout {
     bool frame_is_behind; /* thread_frame points to what points to it ... */
     uint64_t frame_at;    /* ... here */
     uint64_t frame_code, frame_previous, frame_instruction, frame_owner;
-    uint64_t frame_is_entry; /* 0: OWNED_BY_C says it */
+    uint64_t frame_is_entry; /* 0: the owner says it */
     uint64_t code_file, code_name, code_lines, code_first_line, code_code;
     uint64_t text_length, text_state, text_ascii, text_other;
+    unsigned text_kind; /* the first bit of the kind in the state */
     uint64_t bytes_size, bytes_bytes;
 };
 
@@ -69,6 +74,7 @@ static const struct layout layout_3_11 = {
     .code_code = 184,
     .text_length = 16,
     .text_state = 32,
+    .text_kind = 2,
     .text_ascii = 48,
     .text_other = 72,
     .bytes_size = 16,
@@ -95,28 +101,36 @@ static const struct layout layout_3_12 = {
     .code_code = 192,
     .text_length = 16,
     .text_state = 32,
+    .text_kind = 2,
     .text_ascii = 40,
     .text_other = 56,
     .bytes_size = 16,
     .bytes_bytes = 32,
 };
 
-/* What 3.13 has at the begin of its state (_Py_DebugOffsets). */
+/* From 3.13 on the interpreter's state begins with numbers that tell the layout
+ * (_Py_DebugOffsets), in groups: which one begins each group. */
 struct described {
-    char cookie[8];
-    uint64_t version, is_free_threaded;
-    uint64_t runtime_size, runtime_finalizing, runtime_interpreters;
-    uint64_t interpreter_size, interpreter_id, interpreter_next;
-    uint64_t interpreter_threads, interpreter_rest[9];
-    uint64_t thread_size, thread_prev, thread_next, thread_interp;
-    uint64_t thread_frame, thread_id, thread_native_id, thread_rest[2];
-    uint64_t frame_size, frame_previous, frame_code, frame_instruction;
-    uint64_t frame_locals, frame_owner;
-    uint64_t code_size, code_file, code_short_name, code_name, code_lines;
-    uint64_t code_first_line, code_rest[3], code_code;
-    uint64_t object[2], type[4], tuple[3], list[3], dict[3], real[2], whole[3];
-    uint64_t bytes_object_size, bytes_size, bytes_bytes;
-    uint64_t text_size, text_state, text_length, text_ascii;
+    uint64_t version; /* its first two bytes */
+    unsigned thread, frame, code, bytes, text;
+};
+
+static const struct described described[] = {
+    {0x030d, 19, 28, 34, 64, 67},
+    {0x030e, 22, 31, 39, 74, 77},
+};
+
+/* So many of these numbers are read. */
+#define NUMBERS 81
+
+/* Of those the same in all versions. */
+enum {
+    NUMBER_COOKIE,
+    NUMBER_VERSION,
+    NUMBER_IS_FREE_THREADED,
+    NUMBER_INTERPRETERS = 5,
+    NUMBER_INTERPRETER_NEXT = 8,
+    NUMBER_INTERPRETER_THREADS,
 };
 
 /* A function, once. */
@@ -285,12 +299,13 @@ static char *read_text(const struct python *python, uint64_t address)
         return NULL;
     length = number_at(head, layout->text_length);
     memcpy(&state, head + layout->text_state, sizeof(state));
-    kind = state >> 2 & 7;
-    if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4) ||
+    state >>= layout->text_kind;
+    kind = state & 7;
+    if (!(state >> 3 & 1) || (kind != 1 && kind != 2 && kind != 4) ||
         length > INT32_MAX)
         return NULL; /* not one block of characters of one size */
     start =
-        address + (state >> 6 & 1 ? layout->text_ascii : layout->text_other);
+        address + (state >> 4 & 1 ? layout->text_ascii : layout->text_other);
     if (length > NAME_SIZE / kind) {
         start += (length - NAME_SIZE / kind) * kind;
         length = NAME_SIZE / kind;
@@ -469,9 +484,9 @@ static int read_frames(struct python *python,
             break;
         if (!read_all(python, bytes, address, layout->frame_owner + 1))
             break;
-        executable = number_at(bytes, layout->frame_code);
+        executable = number_at(bytes, layout->frame_code) & ~POINTER_TAGS;
         is_mark = layout->frame_is_entry == 0 &&
-                  bytes[layout->frame_owner] == OWNED_BY_C;
+                  bytes[layout->frame_owner] >= OWNED_BY_C;
         address = number_at(bytes, layout->frame_previous);
         if (is_mark && thread->count > 0)
             thread->frames[thread->count - 1].is_entry = true;
@@ -534,49 +549,59 @@ static int read_thread(struct python *python, uint64_t address)
     return read_frames(python, thread, frame);
 }
 
-/* The offsets that 3.13 has of itself. Returns whether they can be. */
-static bool read_layout(struct python *python, uint64_t runtime)
+/* The offsets that the interpreter has of itself. Returns whether they can be. */
+static bool read_layout(struct python *python,
+                        uint64_t runtime,
+                        const struct described *where)
 {
-    struct described own;
+    struct layout *layout = &python->layout;
+    uint64_t numbers[NUMBERS];
+    const uint64_t *thread = numbers + where->thread;
+    const uint64_t *frame = numbers + where->frame;
+    const uint64_t *code = numbers + where->code;
+    const uint64_t *text = numbers + where->text;
 
-    if (!read_all(python, &own, runtime, sizeof(own)) ||
-        memcmp(own.cookie, "xdebugpy", sizeof(own.cookie)) != 0 ||
-        own.version >> 16 != 0x030d || own.is_free_threaded)
+    if (!read_all(python, numbers, runtime, sizeof(numbers)) ||
+        memcmp(&numbers[NUMBER_COOKIE], "xdebugpy", 8) != 0 ||
+        numbers[NUMBER_VERSION] >> 16 != where->version ||
+        numbers[NUMBER_IS_FREE_THREADED])
         return false;
-    python->layout = (struct layout){
-        .runtime_interpreters = own.runtime_interpreters,
-        .interpreter_next = own.interpreter_next,
-        .interpreter_threads = own.interpreter_threads,
-        .thread_next = own.thread_next,
-        .thread_native_id = own.thread_native_id,
-        .thread_frame = own.thread_frame,
-        .frame_code = own.frame_code,
-        .frame_previous = own.frame_previous,
-        .frame_instruction = own.frame_instruction,
-        .frame_owner = own.frame_owner,
-        .code_file = own.code_file,
-        .code_name = own.code_name,
-        .code_lines = own.code_lines,
-        .code_first_line = own.code_first_line,
-        .code_code = own.code_code,
-        .text_length = own.text_length,
-        .text_state = own.text_state,
-        .text_ascii = own.text_ascii,
-        .text_other = own.text_ascii + 2 * sizeof(uint64_t),
-        .bytes_size = own.bytes_size,
-        .bytes_bytes = own.bytes_bytes,
+    *layout = (struct layout){
+        .runtime_interpreters = numbers[NUMBER_INTERPRETERS],
+        .interpreter_next = numbers[NUMBER_INTERPRETER_NEXT],
+        .interpreter_threads = numbers[NUMBER_INTERPRETER_THREADS],
+        .thread_next = thread[2],
+        .thread_frame = thread[4],
+        .thread_native_id = thread[6],
+        .frame_previous = frame[1],
+        .frame_code = frame[2],
+        .frame_instruction = frame[3],
+        .frame_owner = frame[5],
+        .code_file = code[1],
+        .code_name = code[2],
+        .code_lines = code[4],
+        .code_first_line = code[5],
+        .code_code = code[9],
+        .bytes_size = numbers[where->bytes + 1],
+        .bytes_bytes = numbers[where->bytes + 2],
+        .text_state = text[1],
+        .text_kind = where->version < 0x030e ? 2 : 16,
+        .text_length = text[2],
+        .text_ascii = text[3],
+        .text_other = text[3] + 2 * sizeof(uint64_t),
     };
-    return own.frame_owner < FRAME_SIZE && own.frame_code <= own.frame_owner &&
-           own.frame_previous <= own.frame_owner - 8 &&
-           own.frame_instruction <= own.frame_owner - 8 &&
-           own.frame_code <= own.frame_owner - 8 && own.frame_owner >= 8 &&
-           own.code_code >= 8 && own.code_code <= CODE_SIZE &&
-           own.code_file <= own.code_code - 8 &&
-           own.code_name <= own.code_code - 8 &&
-           own.code_lines <= own.code_code - 8 &&
-           own.code_first_line <= own.code_code - 8 && own.text_ascii >= 8 &&
-           own.text_ascii <= 64 && own.text_length <= own.text_ascii - 8 &&
-           own.text_state <= own.text_ascii - 4;
+    return layout->frame_owner < FRAME_SIZE && layout->frame_owner >= 8 &&
+           layout->frame_previous <= layout->frame_owner - 8 &&
+           layout->frame_instruction <= layout->frame_owner - 8 &&
+           layout->frame_code <= layout->frame_owner - 8 &&
+           layout->code_code >= 8 && layout->code_code <= CODE_SIZE &&
+           layout->code_file <= layout->code_code - 8 &&
+           layout->code_name <= layout->code_code - 8 &&
+           layout->code_lines <= layout->code_code - 8 &&
+           layout->code_first_line <= layout->code_code - 8 &&
+           layout->text_ascii >= 8 && layout->text_ascii <= 64 &&
+           layout->text_length <= layout->text_ascii - 8 &&
+           layout->text_state <= layout->text_ascii - 4;
 }
 
 /* Find the layout of the version that is there. Returns whether it is known. */
@@ -593,11 +618,13 @@ static bool find_layout(struct python *python, const struct python_place *place)
     case 0x030c:
         python->layout = layout_3_12;
         return true;
-    case 0x030d:
-        return read_layout(python, place->runtime);
     default:
-        return false;
+        break;
     }
+    for (size_t i = 0; i < sizeof(described) / sizeof(described[0]); i++)
+        if (version >> 16 == described[i].version)
+            return read_layout(python, place->runtime, &described[i]);
+    return false;
 }
 
 int python_read(struct python **out,

@@ -3,8 +3,8 @@
  * The stack of CPython's interpreter says nothing of the program that it runs:
  * the interpreter keeps the frames of that apart, in memory of its own. They
  * are read from outside while the process is stopped. Known are CPython 3.11
- * and 3.12, whose layouts stand here, and 3.13, which describes its own; not
- * those built without the global lock. */
+ * and 3.12, whose layouts stand here, and 3.13 and 3.14, which describe their
+ * own; not those built without the global lock. */
 #ifndef STAT_WALK_PYTHON_H
 #define STAT_WALK_PYTHON_H
 

@@ -1,0 +1,185 @@
+/* test_python.c - the frames of an interpreter that describes its own layout, as
+ * CPython does from 3.13 on: this process plays one, with offsets of its own.
+ * Real ones are in test-python. */
+#include "stat/walk/python.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/check.h"
+
+/* Where things are, in bytes, in no order that a real one has. */
+#define TID          4711
+#define THREADS_AT   24
+#define NEXT_AT      40
+#define HEAD_AT      720
+#define FRAME_AT     48
+#define NATIVE_AT    16
+#define OWNER_AT     72
+#define CODE_AT      104
+#define CODE_LINE_AT 56
+
+/* Texts that are not interned, one ASCII and one not. */
+struct text {
+    uint64_t object[2];
+    uint64_t length, hash;
+    uint32_t state;
+    uint32_t unused;
+    union {
+        char ascii[32];
+        struct {
+            uint64_t utf8[2];
+            uint16_t wide[8];
+        } other;
+    } body;
+};
+
+static struct {
+    uint64_t numbers[160];
+    uint64_t interpreter[16];
+    uint64_t thread[16];
+    uint64_t frames[3][16];
+    unsigned char code[160];
+    struct text file, name;
+    struct {
+        uint64_t object[2], size;
+        unsigned char bytes[8];
+    } lines;
+} fake;
+
+static unsigned long version;
+
+static uint64_t address(const void *what)
+{
+    return (uint64_t)(uintptr_t)what;
+}
+
+static void put(void *where, size_t at, uint64_t number)
+{
+    memcpy((char *)where + at, &number, sizeof(number));
+}
+
+/* Describe all: the groups begin where `at` says, the kind of a text is from bit
+ * `kind` on. */
+static void fake_begin(unsigned long number,
+                       const unsigned at[static 5],
+                       unsigned kind)
+{
+    uint64_t *thread = fake.numbers + at[0], *frame = fake.numbers + at[1];
+    uint64_t *code = fake.numbers + at[2], *bytes = fake.numbers + at[3];
+    uint64_t *text = fake.numbers + at[4];
+
+    memset(&fake, 0, sizeof(fake));
+    memset(fake.numbers, 0xee, HEAD_AT);
+    version = number;
+    memcpy(fake.numbers, "xdebugpy", 8);
+    fake.numbers[1] = number;
+    fake.numbers[2] = 0;
+    fake.numbers[5] = HEAD_AT;
+    fake.numbers[8] = NEXT_AT;
+    fake.numbers[9] = THREADS_AT;
+    thread[2] = NEXT_AT;
+    thread[4] = FRAME_AT;
+    thread[6] = NATIVE_AT;
+    frame[1] = 0;
+    frame[2] = 8;
+    frame[3] = 16;
+    frame[5] = OWNER_AT;
+    code[1] = 8;
+    code[2] = 16;
+    code[4] = 24;
+    code[5] = CODE_LINE_AT;
+    code[9] = CODE_AT;
+    bytes[1] = offsetof(struct text, length);
+    bytes[2] = sizeof(uint64_t) * 3;
+    text[1] = offsetof(struct text, state);
+    text[2] = offsetof(struct text, length);
+    text[3] = offsetof(struct text, body);
+    put(fake.numbers, HEAD_AT, address(fake.interpreter));
+    put(fake.interpreter, THREADS_AT, address(fake.thread));
+    put(fake.thread, FRAME_AT, address(fake.frames[0]));
+    put(fake.thread, NATIVE_AT, TID);
+    fake.file.length = 9;
+    fake.file.state = 1U << kind | 3U << (kind + 3);
+    strcpy(fake.file.body.ascii, "/x/run.py");
+    fake.name.length = 2;
+    fake.name.state = 2U << kind | 1U << (kind + 3);
+    fake.name.body.other.wide[0] = 'g';
+    fake.name.body.other.wide[1] = 0x0159;
+    /* Two instructions of line 11, then two of line 12. */
+    fake.lines.size = 4;
+    memcpy(fake.lines.bytes, "\xd1\x00\xd9\x00", 4);
+    put(fake.code, 8, address(&fake.file));
+    put(fake.code, 16, address(&fake.name));
+    put(fake.code, 24, address(&fake.lines));
+    put(fake.code, CODE_LINE_AT, 11);
+}
+
+/* Frame number `i` of three: the innermost runs the code, the next one is a mark,
+ * the last one runs it, too. */
+static void fake_frame(unsigned i, unsigned tag, unsigned owner, unsigned at)
+{
+    if (i < 2)
+        put(fake.frames[i], 0, address(fake.frames[i + 1]));
+    put(fake.frames[i], 8, address(fake.code) + tag);
+    put(fake.frames[i], 16, address(fake.code) + CODE_AT + at);
+    put(fake.frames[i], OWNER_AT, owner);
+}
+
+/* Read it: two frames, or none. */
+static void check_frames(bool known)
+{
+    const struct python_place place = {.pid = getpid(),
+                                       .runtime = address(fake.numbers),
+                                       .version = address(&version)};
+    const struct python_frame *frames;
+    struct python *python = NULL;
+    size_t count = 0;
+
+    CU_ASSERT_EQUAL_FATAL(python_read(&python, &place, UINT64_MAX), 0);
+    frames = python_frames(python, TID, &count);
+    CU_ASSERT_EQUAL_FATAL(count, known ? 2 : 0);
+    for (size_t i = 0; i < count; i++) {
+        CU_ASSERT_STRING_EQUAL(frames[i].function, "g\xc5\x99");
+        CU_ASSERT_STRING_EQUAL(frames[i].file, "run.py");
+        CU_ASSERT_EQUAL(frames[i].line, 11 + i);
+        CU_ASSERT_TRUE(frames[i].is_entry);
+    }
+    python_free(python);
+}
+
+TEST(offsets_of_3_13_are_read_from_its_table)
+{
+    fake_begin(0x030d00f0, (const unsigned[]){19, 28, 34, 64, 67}, 2);
+    fake_frame(0, 0, 0, 4);
+    fake_frame(1, 0, 3, 0);
+    fake_frame(2, 0, 0, 0);
+    check_frames(true);
+}
+
+TEST(those_of_3_14_are_elsewhere_and_its_pointers_have_tags)
+{
+    fake_begin(0x030e00f0, (const unsigned[]){22, 31, 39, 74, 77}, 16);
+    fake_frame(0, 1, 0, 4);
+    fake_frame(1, 1, 4, 0);
+    fake_frame(2, 0, 1, 0);
+    check_frames(true);
+}
+
+TEST(of_an_unknown_version_or_without_the_global_lock_nothing_is_read)
+{
+    fake_begin(0x030f00f0, (const unsigned[]){22, 31, 39, 74, 77}, 16);
+    fake_frame(0, 0, 0, 0);
+    check_frames(false);
+    fake_begin(0x030e00f0, (const unsigned[]){22, 31, 39, 74, 77}, 16);
+    fake_frame(0, 0, 0, 0);
+    fake.numbers[2] = 1;
+    check_frames(false);
+}
+
+int main(void)
+{
+    return check_run("python");
+}
