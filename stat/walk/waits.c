@@ -12,6 +12,8 @@
 #include <strings.h>
 #include <sys/uio.h>
 
+#include "stat/walk/memory.h"
+#include "stat/walk/requests.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/x86.h"
 
@@ -75,15 +77,6 @@ void waits_free(struct waits *waits)
     free(waits);
 }
 
-/* Read memory of a process. Returns whether all of it could be read. */
-static bool read_memory(pid_t pid, uint64_t address, void *bytes, size_t len)
-{
-    struct iovec here = {bytes, len};
-    struct iovec there = {(void *)(uintptr_t)address, len};
-
-    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)len;
-}
-
 void waits_take_frame(struct waits *waits, Dwfl_Frame *state)
 {
     size_t number = waits->count, i;
@@ -135,7 +128,7 @@ void waits_take_memory(struct waits *waits, pid_t pid)
     uint64_t bottom = stack_pointer(waits, 0);
 
     if (waits->waits_at > 0)
-        waits->has_mutex = read_memory(pid, waits->waits_at, &waits->mutex,
+        waits->has_mutex = memory_read(pid, waits->waits_at, &waits->mutex,
                                        sizeof(waits->mutex));
     if (bottom > 0)
         take_stack(waits, pid, bottom);
@@ -160,12 +153,15 @@ static bool read_then(void *arg, uint64_t address, void *bytes, size_t len)
     }
     if (address + STACK_REACH > bottom && address < bottom + STACK_REACH)
         return false;
-    return read_memory(asking->pid, address, bytes, len);
+    return memory_read(asking->pid, address, bytes, len);
 }
 
 /* Which arguments of a call of MPI say what; from X86_ARGUMENTS on they are on
- * the stack. */
-#define NONE UINT32_MAX
+ * the stack. A call that waits for requests has in place of the peer their
+ * address, and in place of the tag how many they are. */
+#define NONE         UINT32_MAX
+#define ALL_REQUESTS "all"
+#define ONE_REQUEST  "one"
 static const struct signature {
     const char *name; /* without MPI_ */
     const char *word;
@@ -173,12 +169,21 @@ static const struct signature {
     uint32_t tag;
     uint32_t communicator;
 } signatures[] = {
-    {"recv", "from", 3, 4, 5},       {"send", "to", 3, 4, 5},
-    {"ssend", "to", 3, 4, 5},        {"rsend", "to", 3, 4, 5},
-    {"bsend", "to", 3, 4, 5},        {"probe", "from", 0, 1, 2},
-    {"sendrecv", "from", 8, 9, 10},  {"bcast", "root", 3, NONE, 4},
-    {"reduce", "root", 5, NONE, 6},  {"gather", "root", 6, NONE, 7},
+    {"recv", "from", 3, 4, 5},
+    {"send", "to", 3, 4, 5},
+    {"ssend", "to", 3, 4, 5},
+    {"rsend", "to", 3, 4, 5},
+    {"bsend", "to", 3, 4, 5},
+    {"probe", "from", 0, 1, 2},
+    {"sendrecv", "from", 8, 9, 10},
+    {"bcast", "root", 3, NONE, 4},
+    {"reduce", "root", 5, NONE, 6},
+    {"gather", "root", 6, NONE, 7},
     {"scatter", "root", 6, NONE, 7},
+    {"wait", ALL_REQUESTS, 0, NONE, NONE},
+    {"waitall", ALL_REQUESTS, 1, 0, NONE},
+    {"waitany", ONE_REQUEST, 1, 0, NONE},
+    {"waitsome", ONE_REQUEST, 1, 0, NONE},
 };
 
 /* Find the signature of a function; `fortran` becomes whether its arguments are
@@ -225,7 +230,7 @@ static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
     int32_t distance;
     size_t at = 0;
 
-    if (!read_memory(pid, returns - 6, code, 6))
+    if (!memory_read(pid, returns - 6, code, 6))
         return false;
     memcpy(&distance, code + 2, sizeof(distance));
     if (code[0] == 0xff && code[1] == 0x15) {
@@ -234,7 +239,7 @@ static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
         target = returns + (uint64_t)(int64_t)distance;
         if (target == callee)
             return true;
-        if (!read_memory(pid, target, code, sizeof(code)))
+        if (!memory_read(pid, target, code, sizeof(code)))
             return false;
         if (memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0)
             at = 4;
@@ -244,7 +249,7 @@ static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
         memcpy(&distance, code + at + 2, sizeof(distance));
         slot = target + at + 6 + (uint64_t)(int64_t)distance;
     }
-    return slot > 0 && read_memory(pid, slot, &target, sizeof(target)) &&
+    return slot > 0 && memory_read(pid, slot, &target, sizeof(target)) &&
            target == callee;
 }
 
@@ -282,7 +287,7 @@ static bool arguments_find(struct arguments *arguments,
         call.registers[kept[i].number] = (struct x86_value){
             waits->known[number][i], waits->registers[number][i]};
     code = malloc(call.len);
-    found = code && read_memory(pid, call.function, code, call.len);
+    found = code && memory_read(pid, call.function, code, call.len);
     call.code = code;
     if (found)
         found = x86_arguments(arguments->in_registers, &call);
@@ -326,29 +331,77 @@ static enum flavour world_of(Dwfl *dwfl,
                              bool fortran,
                              Dwarf_Addr callee)
 {
-    static const char world[] = "ompi_mpi_comm_world";
-    Dwfl_Module *module =
-        dwfl_addrmodule(dwfl, fortran ? callee : communicator);
-    const char *name = NULL;
-    GElf_Off offset = 0;
-    GElf_Sym symbol;
+    Dwfl_Module *module = dwfl_addrmodule(dwfl, callee);
+    const char *name;
 
     if ((uint32_t)communicator == 0x44000000)
         return FLAVOUR_MPICH;
-    if (!module)
-        return FLAVOUR_UNKNOWN;
-    if (fortran) {
-        name =
-            dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-        return communicator == 0 && name && strstr(name, "/libmpi_")
-                   ? FLAVOUR_OPEN_MPI
-                   : FLAVOUR_UNKNOWN;
-    }
-    name = dwfl_module_addrinfo(module, communicator, &offset, &symbol, NULL,
-                                NULL, NULL);
-    return name && offset == 0 && strncmp(name, world, strlen(world)) == 0
+    if (!fortran)
+        return requests_is_open_world(dwfl, communicator) ? FLAVOUR_OPEN_MPI
+                                                          : FLAVOUR_UNKNOWN;
+    name = module ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL,
+                                     NULL)
+                  : NULL;
+    return communicator == 0 && name && strstr(name, "/libmpi_")
                ? FLAVOUR_OPEN_MPI
                : FLAVOUR_UNKNOWN;
+}
+
+/* Write what is known of a message; -1 is any tag or rank, less is unknown.
+ * Returns how many notes there are with it. */
+static int note_message(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
+                        int count,
+                        const char *word,
+                        int32_t tag,
+                        int32_t rank)
+{
+    if (tag >= 0)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[tag %d]", tag);
+    else if (tag == -1)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[any tag]");
+    if (rank >= 0)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[%s rank %d]", word, rank);
+    else if (rank == -1)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[%s any rank]", word);
+    return count;
+}
+
+/* Notes about the requests that a call waits for: the first one that is not
+ * complete, if the call waits for it. */
+static int note_requests(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
+                         const struct signature *signature,
+                         const struct arguments *arguments,
+                         Dwfl *dwfl,
+                         Dwarf_Addr callee)
+{
+    struct x86_value address = argument(arguments, signature->peer);
+    struct x86_value requests = {true, 1};
+    uint64_t returns = 0, now = 0;
+    struct request request;
+    uint32_t pending;
+    int count = 0;
+
+    if (signature->tag != NONE)
+        requests = argument(arguments, signature->tag);
+    if (!address.known || !requests.known || arguments->stack == 0 ||
+        !read_then((void *)&arguments->asking, arguments->stack - 8, &returns,
+                   sizeof(returns)))
+        return 0;
+    pending = requests_find(&request, dwfl, arguments->asking.pid, callee,
+                            address.value, (uint32_t)requests.value);
+    /* The process goes on meanwhile: is it still in that call? */
+    if (pending == 0 ||
+        !memory_read(arguments->asking.pid, arguments->stack - 8, &now,
+                     sizeof(now)) ||
+        now != returns)
+        return 0;
+    if (pending > 1)
+        snprintf(notes[count++], WAITS_NOTE_SIZE, "[%s of %u requests]",
+                 signature->word, pending);
+    if (pending > 1 && strcmp(signature->word, ALL_REQUESTS) != 0)
+        return count;
+    return note_message(notes, count, request.receives ? "from" : "to",
+                        request.tag, request.world ? request.peer : -2);
 }
 
 /* Notes about a call of MPI that frame number `number` has made. */
@@ -364,34 +417,27 @@ static int note_call(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
     const struct signature *signature =
         signature_of(symbol, &arguments.fortran);
     struct x86_value peer, tag, communicator;
-    enum flavour flavour;
-    int32_t rank;
-    int count = 0;
+    enum flavour flavour = FLAVOUR_UNKNOWN;
+    int32_t rank = -2;
 
     if (!signature ||
         !arguments_find(&arguments, waits, dwfl, pid, pcs, number))
         return 0;
+    if (signature->communicator == NONE)
+        return note_requests(notes, signature, &arguments, dwfl,
+                             pcs[number - 1]);
     peer = argument(&arguments, signature->peer);
     tag = argument(&arguments, signature->tag);
     communicator = argument(&arguments, signature->communicator);
-    flavour = communicator.known ? world_of(dwfl, communicator.value,
-                                            arguments.fortran, pcs[number - 1])
-                                 : FLAVOUR_UNKNOWN;
-    if (tag.known && (int32_t)tag.value >= 0)
-        snprintf(notes[count++], WAITS_NOTE_SIZE, "[tag %d]",
-                 (int32_t)tag.value);
-    else if (tag.known && (int32_t)tag.value == -1)
-        snprintf(notes[count++], WAITS_NOTE_SIZE, "[any tag]");
-    if (!peer.known || flavour == FLAVOUR_UNKNOWN)
-        return count;
-    rank = (int32_t)peer.value;
-    if (rank >= 0)
-        snprintf(notes[count++], WAITS_NOTE_SIZE, "[%s rank %d]",
-                 signature->word, rank);
-    else if (rank == (flavour == FLAVOUR_OPEN_MPI ? -1 : -2))
-        snprintf(notes[count++], WAITS_NOTE_SIZE, "[%s any rank]",
-                 signature->word);
-    return count;
+    if (peer.known && communicator.known)
+        flavour = world_of(dwfl, communicator.value, arguments.fortran,
+                           pcs[number - 1]);
+    if (flavour != FLAVOUR_UNKNOWN)
+        rank = (int32_t)peer.value;
+    if (flavour == FLAVOUR_MPICH && rank < 0) /* MPI_ANY_SOURCE is -2 */
+        rank = rank == -2 ? -1 : -2;
+    return note_message(notes, 0, signature->word,
+                        tag.known ? (int32_t)tag.value : -2, rank);
 }
 
 /* A note about the mutex that the thread waits for, if its owner is a thread of

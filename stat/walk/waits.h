@@ -16,7 +16,7 @@
 #define WAITS_THREADS_MAX 256
 
 /* Most notes about one thread, and bytes of each. */
-#define WAITS_NOTES     2
+#define WAITS_NOTES     3
 #define WAITS_NOTE_SIZE 64
 
 struct waits; /* of one thread; opaque */
@@ -34,7 +34,8 @@ void waits_take_frame(struct waits *waits, Dwfl_Frame *state);
 void waits_take_memory(struct waits *waits, pid_t pid);
 
 /* Find whom the thread waits for: notes for below its stack, such as "[thread 18
- * waits for thread 17]", or "[tag 7]" and "[from rank 10]".
+ * waits for thread 17]", or "[all of 2 requests]", "[tag 7]" and "[from rank
+ * 10]".
  *
  * pcs  the addresses of its frames, innermost first, as frames are named
  *

@@ -1,0 +1,13 @@
+/* memory.h - the memory of another process. */
+#ifndef STAT_WALK_MEMORY_H
+#define STAT_WALK_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Read `len` bytes of `pid` at `address`. Returns whether all could be read. */
+bool memory_read(pid_t pid, uint64_t address, void *bytes, size_t len);
+
+#endif

@@ -1,0 +1,43 @@
+/* requests.h - what requests of MPI wait for, such as those of MPI_Waitall().
+ *
+ * Libraries keep no description of their requests. Those of Open MPI (4.1, its
+ * layer ob1) and the receives of MPICH (4.0, over UCX) are known, and a request
+ * counts only if what it points to shows that it is one. */
+#ifndef STAT_WALK_REQUESTS_H
+#define STAT_WALK_REQUESTS_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* So many requests of one call are looked at. */
+#define REQUESTS_MAX 64
+
+/* A request that is not complete. */
+struct request {
+    bool receives; /* else it sends */
+    bool world;    /* in MPI_COMM_WORLD: else its ranks have other numbers */
+    int32_t peer;  /* -1: any */
+    int32_t tag;   /* -1: any */
+};
+
+/* Find what a call waits for.
+ *
+ * out      becomes the first of its requests that is known and not complete
+ * pid      is running, or not: what is read may be broken
+ * callee   where the function of MPI begins
+ * address  of the array of requests, of which there are `count`
+ *
+ * Returns how many of them may not be complete; 0 if none of them is known. */
+uint32_t requests_find(struct request *out,
+                       Dwfl *dwfl,
+                       pid_t pid,
+                       Dwarf_Addr callee,
+                       uint64_t address,
+                       uint32_t count);
+
+/* Whether `communicator` is the MPI_COMM_WORLD of Open MPI. */
+bool requests_is_open_world(Dwfl *dwfl, uint64_t communicator);
+
+#endif
