@@ -15,6 +15,10 @@
 #define AGAIN_FIRST_MS 10
 #define AGAIN_MAX_MS   500
 
+/* Another process that has the port and says nothing costs one part of the time
+ * for all calls. */
+#define STRANGER_PART (2 * PORTS_ASSEMBLED_TRIES)
+
 /* Under COP_MISSING_SKIP a node that does not find its parent is started again
  * below the next node above. That node expects it after the start limit. */
 static uint64_t await_parent_ms(const struct driver *driver)
@@ -136,9 +140,17 @@ void driver_call_failed(struct driver *driver, int code, const char *text)
     driver_end(driver, code, words);
 }
 
+/* Whether another process may have that port of the parent's host. */
+static bool may_be_another(const struct driver *driver)
+{
+    return driver->bootstrap->awaits_parent && driver->call.rank != 0 &&
+           !driver->call.adoption;
+}
+
 static void on_dialed(void *arg, int fd, const char *text)
 {
     struct driver *driver = arg;
+    uint32_t patience_ms = node_patience_ms(driver->machine.node);
     int r = fd;
 
     dial_free(driver->call.dial);
@@ -148,6 +160,9 @@ static void on_dialed(void *arg, int fd, const char *text)
             close(fd);
         return;
     }
+    if (fd >= 0 && may_be_another(driver))
+        connections_be_patient(driver->links.connections,
+                               patience_ms / STRANGER_PART);
     if (fd >= 0 && driver->bootstrap->role == NODE_FRONTEND) {
         close(fd); /* it listens, which is all we ask for (PROTOCOL 6.8) */
         r = -EISCONN;
@@ -157,6 +172,9 @@ static void on_dialed(void *arg, int fd, const char *text)
                            driver->call.rank);
         text = r < 0 ? strerror(-r) : "";
     }
+    if (may_be_another(driver))
+        connections_be_patient(driver->links.connections,
+                               driver_links_patience_ms(driver));
     if (r < 0)
         driver_call_failed(driver, r, text);
 }

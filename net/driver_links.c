@@ -275,6 +275,14 @@ const char *driver_links_address(const struct driver *driver)
                                   : "";
 }
 
+uint32_t driver_links_patience_ms(const struct driver *driver)
+{
+    uint32_t patience_ms = node_patience_ms(driver->machine.node);
+    uint32_t handshake_ms = driver->bootstrap->times.handshake_timeout_ms;
+
+    return patience_ms > handshake_ms ? patience_ms : handshake_ms;
+}
+
 int driver_links_make(struct driver *driver)
 {
     const struct bootstrap *bootstrap = driver->bootstrap;
@@ -285,14 +293,12 @@ int driver_links_make(struct driver *driver)
         .own = {.rank = bootstrap->rank, .role = bootstrap->role},
         .heartbeat_ms = bootstrap->times.heartbeat_ms,
         .failure_timeout_ms = bootstrap->times.failure_timeout_ms,
-        .handshake_timeout_ms = bootstrap->times.handshake_timeout_ms,
+        .handshake_timeout_ms = driver_links_patience_ms(driver),
         .unproved_max = UNPROVED_SPARE,
         .ops = &connection_ops,
         .arg = driver,
     };
 
-    if (node_patience_ms(driver->machine.node) > config.handshake_timeout_ms)
-        config.handshake_timeout_ms = node_patience_ms(driver->machine.node);
     if (bootstrap->subtree)
         config.unproved_max += topology_count(bootstrap->subtree);
     return connections_new(&driver->links.connections, &config);

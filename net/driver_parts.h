@@ -124,6 +124,9 @@ int driver_links_listen(struct driver *driver, struct cop_error *error);
 /* Where we listen; "" if nowhere. Borrowed. */
 const char *driver_links_address(const struct driver *driver);
 
+/* How long a handshake may take until the network is launched. */
+uint32_t driver_links_patience_ms(const struct driver *driver);
+
 /* Make the connections; the node is made. Returns 0 or a negative errno. */
 int driver_links_make(struct driver *driver);
 void driver_links_free(struct driver *driver);
