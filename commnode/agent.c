@@ -22,6 +22,7 @@
 
 #include "commnode/commnode.h"
 #include "commnode/program.h"
+#include "net/address.h"
 #include "net/agents.h"
 #include "topology/array.h"
 #include "topology/topology.h"
@@ -120,23 +121,36 @@ static bool agent_is_only(const struct agent *agent)
            errno != EADDRINUSE;
 }
 
+/* List the nodes of this host, as `is_own` knows it. Returns 0 or -ENOMEM. */
+static int agent_list(struct agent *agent, bool (*is_own)(const char *host))
+{
+    const struct topology *tree = agent->frontend->subtree;
+    uint32_t index = agents_next(tree, 0, is_own);
+
+    for (; index != TOPOLOGY_NONE; index = agents_next(tree, index, is_own)) {
+        if (array_grow(&agent->nodes, agent->count, sizeof(*agent->nodes)) < 0)
+            return -ENOMEM;
+        agent->nodes[agent->count++] = (struct started){
+            .index = index,
+            .parent = topology_parent(tree, index),
+        };
+    }
+    return 0;
+}
+
 /* Start all nodes of this host. Returns 0, or an error after a line. */
 static int agent_begin(struct agent *agent)
 {
     const struct topology *tree = agent->frontend->subtree;
     char own[LIMIT_HOST_NAME + 1] = "";
-    uint32_t index = 0;
+    int r;
 
-    while ((index = agents_next(tree, index)) != TOPOLOGY_NONE) {
-        if (array_grow(&agent->nodes, agent->count, sizeof(*agent->nodes)) <
-            0) {
-            agent_say(AGENTS_LOST " %s", strerror(ENOMEM));
-            return -ENOMEM;
-        }
-        agent->nodes[agent->count++] = (struct started){
-            .index = index,
-            .parent = topology_parent(tree, index),
-        };
+    r = agent_list(agent, agents_is_own);
+    if (r == 0 && agent->count == 0)
+        r = agent_list(agent, address_is_ours);
+    if (r < 0) {
+        agent_say(AGENTS_LOST " %s", strerror(ENOMEM));
+        return r;
     }
     if (agent->count == 0) {
         gethostname(own, sizeof(own) - 1);

@@ -355,6 +355,27 @@ bool address_is_own(const char *host)
     return strcmp(host, own) == 0;
 }
 
+bool address_is_ours(const char *host)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM};
+    struct addrinfo *list;
+    bool ours = false;
+    int fd;
+
+    if (getaddrinfo(host, NULL, &hints, &list) != 0)
+        return false;
+    for (struct addrinfo *at = list; at && !ours; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+            continue;
+        ours = !is_loopback(at->ai_addr) &&
+               bind(fd, at->ai_addr, at->ai_addrlen) == 0;
+        close(fd);
+    }
+    freeaddrinfo(list);
+    return ours;
+}
+
 bool address_is_local(const char *host)
 {
     unsigned char bytes[4];

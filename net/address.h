@@ -59,7 +59,12 @@ int address_at_port(const char *text, uint16_t port, char *out, size_t room);
  * its own. To reach it needs no ssh. */
 bool address_is_own(const char *host);
 
-/* The same, or any other loopback address: one may go there by ssh, but not
+/* Whether `host` resolves to an address of this machine, other than loopback:
+ * to an alias that the machine does not know of itself. Asks the resolver, which
+ * may block. */
+bool address_is_ours(const char *host);
+
+/* As address_is_own(), or any other loopback address: one may go there by ssh, but not
  * leave the machine. */
 bool address_is_local(const char *host);
 

@@ -45,11 +45,12 @@ bool agents_is_own(const char *host)
     return is_same_name(host, own);
 }
 
-uint32_t agents_next(const struct topology *tree, uint32_t index)
+uint32_t agents_next(const struct topology *tree,
+                     uint32_t index,
+                     bool (*is_own)(const char *host))
 {
     for (index++; index < topology_count(tree); index++)
-        if (needs_agent(tree, index) &&
-            agents_is_own(topology_host(tree, index)))
+        if (needs_agent(tree, index) && is_own(topology_host(tree, index)))
             return index;
     return TOPOLOGY_NONE;
 }

@@ -35,8 +35,11 @@ void agents_free_command(char **words);
 bool agents_is_own(const char *host);
 
 /* The index in `tree` of the next node, after `index` (0 at first), that this
- * machine's agent starts; TOPOLOGY_NONE if there is none. */
-uint32_t agents_next(const struct topology *tree, uint32_t index);
+ * machine's agent starts, as `is_own` knows its hosts; TOPOLOGY_NONE if there is
+ * none. */
+uint32_t agents_next(const struct topology *tree,
+                     uint32_t index,
+                     bool (*is_own)(const char *host));
 
 /* Fill in the bootstrap of the node at `index`, as the node at index `parent`
  * would (bootstrap_child()): its parent or, where that is missing, a node above.

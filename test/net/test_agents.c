@@ -103,11 +103,12 @@ TEST(agent_starts_the_heads_of_its_host)
     launch("fe:0 => 127.0.0.2:0 127.0.0.3:0; 127.0.0.2:0 => 127.0.0.2:1;"
            "127.0.0.3:0 => 127.0.0.2:2;",
            argv);
-    first = agents_next(frontend->subtree, 0);
-    second = agents_next(frontend->subtree, first);
+    first = agents_next(frontend->subtree, 0, agents_is_own);
+    second = agents_next(frontend->subtree, first, agents_is_own);
     CU_ASSERT_EQUAL(topology_instance(frontend->subtree, first), 0);
     CU_ASSERT_EQUAL(topology_instance(frontend->subtree, second), 2);
-    CU_ASSERT_EQUAL(agents_next(frontend->subtree, second), TOPOLOGY_NONE);
+    CU_ASSERT_EQUAL(agents_next(frontend->subtree, second, agents_is_own),
+                    TOPOLOGY_NONE);
 
     CHECK_OK(agents_bootstrap(&bootstrap, frontend, first, 0, address, &error));
     CU_ASSERT_EQUAL(bootstrap.role, NODE_COMMNODE);
