@@ -126,6 +126,10 @@ DEFECT(opens_ill, TELLS(OPENED), action->code = -ELIBBAD)
 DEFECT(never_synced, TELLS(SYNCED), return SIM_DROP)
 DEFECT(always_lossy, TELLS(SYNCED), action->code = 1)
 DEFECT(redoes_nothing, TELLS(SYNCED), action->tell = TELL_REDO)
+DEFECT(delivers_on_a_total, TELLS(SYNCED), action->type = ACTION_DELIVER;
+       action->frame = (struct frame){.type = FRAME_DATA})
+DEFECT(lost_without_reason, TELLS(NODE_LOST), free(action->text);
+       action->text = NULL)
 DEFECT(redoes_for_ever,
        delivers(sim, index, action, false),
        frame_fini(&action->frame);
@@ -375,6 +379,8 @@ static const struct oracle_case cases[] = {
      vouches_always, 0, "a total is vouched for"},
     {CALM TOTALS SEND3 "+20 kill node=3 in=0\n" SYNC, forgets_the_farewell, 0,
      "is missing, and its member has left"},
+    {CALM TOTALS SEND3 SYNC, delivers_on_a_total, 0,
+     "is cumulative, and a packet came"},
     {CALM TOTALS SEND3 "+20 leave node=3\n+99 sync\n", NULL, 0, NULL},
     /* exact streams: each wave is what was sent in it */
     {CALM EXACT SEND3 SYNC, lose_up, 2, "a wave is missing behind the sync"},
@@ -424,6 +430,7 @@ static const struct oracle_case cases[] = {
     {CALM UNION KILL1 SYNC, always_lossy, 0, "is lossy, and it recovers"},
     {CALM VALUES KILL1 SYNC, always_lossy, 0,
      "though nothing has failed since"},
+    {CALM VALUES KILL1 SYNC, lost_without_reason, 0, "no reason is told"},
     {CALM VALUES KILL1 SYNC, lost_twice, 0,
      "reports 1 after it was reported lost"},
     {CALM VALUES "+20 cut node=1 in=0\n" SYNC, suspected_twice, 0,
