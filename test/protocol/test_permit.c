@@ -7,6 +7,7 @@
 #include "protocol/members/control.h"
 #include "protocol/state.h"
 #include "protocol/stream/claim.h"
+#include "protocol/stream/exact.h"
 #include "protocol/watch/rows.h"
 #include "test/protocol/alone.h"
 #include "wire/limits.h"
@@ -389,7 +390,7 @@ TEST(a_back_end_has_one_row)
 }
 
 /* A commnode with stream 1, to all below it. */
-static void open_stream(struct alone *victim)
+static void open_stream(struct alone *victim, enum stream_kind kind)
 {
     struct stream_filters filters = {.recoverable = true};
     struct control open = {.type = CONTROL_OPEN};
@@ -397,6 +398,7 @@ static void open_stream(struct alone *victim)
 
     open.definition = (struct stream_definition){
         .id = 1,
+        .kind = kind,
         .up_filter = (char[]){""},
         .up_filter_frontend = (char[]){""},
         .up_filter_backend = (char[]){""},
@@ -435,7 +437,7 @@ TEST(what_has_no_credit_is_bounded)
                           .sequence = 1};
     struct alone victim;
 
-    open_stream(&victim);
+    open_stream(&victim, STREAM_PLAIN);
     state.payload = zeroes(1 << 20);
     empty.payload = payload_ref(state.payload);
     alone_take(&victim, LEAF_LINK, frame_ref(&state));
@@ -453,6 +455,60 @@ TEST(what_has_no_credit_is_bounded)
                "more back-ends than it is of");
 }
 
+/* PROTOCOL 16.2, 16.3, 16.10, 17.4: what is no packet of the kind of stream that
+ * it comes on. */
+TEST(each_kind_of_stream_has_its_packets)
+{
+    enum {
+        WHOLE = FRAME_EXACT | FRAME_LAST,
+        STATE = FRAME_LAST | FRAME_COMPENSATING
+    };
+    static const struct {
+        enum stream_kind kind;
+        uint8_t type;
+        uint8_t flags;
+        uint64_t wave;
+        uint32_t hash_of;
+        const char *why;
+    } cases[] = {
+        {STREAM_EXACT, FRAME_DATA, FRAME_LAST, 1, LEAF, "no packet of an exa"},
+        {STREAM_EXACT, FRAME_DATA, WHOLE, 0, LEAF, "no packet of an exact"},
+        {STREAM_EXACT, FRAME_DATA, WHOLE, UINT64_C(5) << PACKET_WAVE_BITS, LEAF,
+         "no packet of an exact stream"},
+        {STREAM_EXACT, FRAME_DATA, WHOLE | FRAME_LATE, 1, LEAF,
+         "no packet of an exact stream"},
+        {STREAM_EXACT, FRAME_DATA, WHOLE | FRAME_OVER, 1, LEAF,
+         "the end of an epoch has no packet"},
+        {STREAM_EXACT, FRAME_DATA, FRAME_EXACT | FRAME_EMPTY | FRAME_OVER, 1,
+         LEAF, "the end of an epoch has no packet"},
+        {STREAM_EXACT, FRAME_DATA, WHOLE, 1, LEAF + 1, "for others than itse"},
+        {STREAM_EXACT, FRAME_TOTAL, 0, 0, LEAF, "the stream is not cumulative"},
+        {STREAM_PLAIN, FRAME_TOTAL, 0, 0, LEAF, "the stream is not cumulative"},
+        {STREAM_PLAIN, FRAME_DATA, WHOLE, 1, LEAF, "its stream is not exact"},
+        {STREAM_CUMULATIVE, FRAME_DATA, WHOLE, 1, LEAF, "stream is not exact"},
+        {STREAM_CUMULATIVE, FRAME_DATA, STATE, 1, INNER, "no compensations"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct frame frame = {
+            .type = cases[i].type,
+            .flags = cases[i].flags,
+            .stream = 1,
+            .origin = cases[i].hash_of == INNER ? INNER : LEAF,
+            .wave = cases[i].wave,
+            .check = exact_hash(cases[i].hash_of),
+        };
+        struct alone victim;
+
+        open_stream(&victim, cases[i].kind);
+        alone_take(&victim, frame.origin == INNER ? INNER_LINK : LEAF_LINK,
+                   frame);
+        check_refused(&victim, frame.origin == INNER ? INNER_LINK : LEAF_LINK,
+                      frame.origin, cases[i].why);
+        alone_fini(&victim);
+    }
+}
+
 /* Parts of one wave that never ends: their credit is returned (PROTOCOL 3.4).
  * All of them are the same bytes here. */
 TEST(a_wave_has_an_end)
@@ -466,7 +522,7 @@ TEST(a_wave_has_an_end)
     struct alone victim;
     int taken = 0;
 
-    open_stream(&victim);
+    open_stream(&victim, STREAM_PLAIN);
     alone_take(&victim, LEAF_LINK, frame_ref(&part));
     while (taken < 100 && alone_count(&victim, ACTION_CLOSE, 0) == 0) {
         alone_take(&victim, LEAF_LINK, frame_ref(&part));
@@ -511,7 +567,7 @@ TEST(an_error_is_its_own)
         struct alone victim;
         struct frame frame;
 
-        open_stream(&victim);
+        open_stream(&victim, STREAM_PLAIN);
         CHECK_OK(claim_encode(&claim, 1, &frame));
         alone_take(&victim, LEAF_LINK, frame);
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), !cases[i].fits);

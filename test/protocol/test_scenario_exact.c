@@ -75,6 +75,28 @@ TEST(a_commnode_dies)
     sim_end(sim);
 }
 
+/* PROTOCOL 5.5, 16.7: the downstream filter is not one-to-one, so there is no
+ * sync; waves are whole nevertheless. */
+TEST(a_commnode_dies_of_a_stream_without_syncs)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream =
+        sim_open_stream(sim, .kind = STREAM_EXACT, .up_filter = (char *)"sum",
+                        .down_filter = (char *)"int_union");
+
+    for (int i = 1; i <= 10; i++)
+        send_all(sim, stream, 3, 6, i);
+    sim_kill_at(sim, 1, 2);
+    sim_run(sim, 5000);
+    CAME(10, 40);
+    for (int i = 1; i <= 10; i++)
+        send_all(sim, stream, 3, 6, i);
+    sim_run(sim, 5000);
+    CAME(20, 40);
+    CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
+    sim_end(sim);
+}
+
 /* A child of rank 0 with so many back-ends, and 16 more with one each. */
 static char *write_tree(uint32_t orphans)
 {
