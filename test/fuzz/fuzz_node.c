@@ -18,6 +18,8 @@
 #include "protocol/members/control.h"
 #include "protocol/node.h"
 #include "protocol/stream/claim.h"
+#include "protocol/stream/exact.h"
+#include "protocol/stream/total.h"
 #include "protocol/watch/rows.h"
 #include "wire/fifo.h"
 #include "wire/limits.h"
@@ -167,6 +169,17 @@ static void check_frame(const struct frame *frame)
     frame_reader_fini(&reader);
 }
 
+/* Whatever one back-end says, its parent is not refused for it (PROTOCOL 16.2,
+ * 16.10). */
+static void check_exact(const struct frame *frame)
+{
+    uint8_t ending = FRAME_EMPTY | FRAME_LAST;
+
+    must((frame->wave & PACKET_WAVE_MASK) != 0);
+    must(!(frame->flags & (FRAME_LATE | FRAME_COMPENSATING)));
+    must(!(frame->flags & FRAME_OVER) || (frame->flags & ending) == ending);
+}
+
 static void check_action(struct play *play, struct action *action)
 {
     if (play->ended)
@@ -179,6 +192,8 @@ static void check_action(struct play *play, struct action *action)
                        action->frame.type == FRAME_REPORTS
                  : may_go(action->frame.type, play->is_parent[action->link]));
         check_frame(&action->frame);
+        if (play->alone && action->frame.flags & FRAME_EXACT)
+            check_exact(&action->frame);
         break;
     case ACTION_CLOSE:
         must(action->link < LINKS && play->up[action->link]);
@@ -191,7 +206,8 @@ static void check_action(struct play *play, struct action *action)
         break;
     case ACTION_FILTER:
         must(!play->calling &&
-             (action->call->state || action->call->input_count > 0));
+             (action->call->state || action->call->input_count > 0 ||
+              action->call->slots == CALL_PACK));
         play->calling = true;
         break;
     case ACTION_DELIVER:
@@ -375,6 +391,9 @@ static void make_claim(struct play *play, struct frame *frame)
     claim.settled.epoch = (uint32_t)number(&play->in);
     claim.recoverable = flags & 1;
     claim.replayable = flags & 2;
+    claim.exact = flags & 8;
+    if (claim.exact)
+        some_ranks(play, &claim.counting);
     if (flags & 4)
         claim.error = strdup("no such filter");
     must(claim_encode(&claim, stream, frame) == 0);
@@ -407,8 +426,13 @@ static void make_definition(struct play *play,
 {
     uint8_t what = byte(&play->in);
 
-    definition->sync = (enum cop_sync)(what % 3);
+    definition->kind = (enum stream_kind)(what / 16 % 4 % 3);
+    definition->sync = definition->kind == STREAM_EXACT
+                           ? COP_WAIT_FOR_ALL
+                           : (enum cop_sync)(what % 3);
     definition->wave_timeout_ms = what;
+    definition->keep = 1u << what % 16;
+    definition->redo_limit = what % 4;
     definition->grow = what & 0x40;
     if (what & 0x80)
         some_ranks(play, &definition->members);
@@ -428,6 +452,9 @@ static void make_control(struct play *play, struct frame *frame)
         .stream = byte(&play->in) % STREAMS,
         .after = number(&play->in),
     };
+
+    if (what >= 0xf0)
+        control.type = what & 1 ? CONTROL_REDO : CONTROL_FAIL;
 
     if (control.type == CONTROL_OPEN) {
         make_definition(play, &control.definition);
@@ -449,6 +476,8 @@ static void make_control(struct play *play, struct frame *frame)
         control.epochs[0] = (uint32_t)number(&play->in);
     } else if (control.type == CONTROL_LOST) {
         some_ranks(play, &control.ranks);
+    } else if (control.type == CONTROL_REDO) {
+        control.generation = (uint32_t)number(&play->in);
     }
     must(control_encode(&control, frame) == 0);
     frame->sequence = number(&play->in);
@@ -535,6 +564,93 @@ static void make_adoption(struct play *play, struct frame *frame)
     ranks_fini(&ranks);
 }
 
+/* A packet of an exact stream, nearly right, so that it goes far. */
+static void make_exact(struct play *play, uint8_t what, struct frame *frame)
+{
+    frame->type = FRAME_DATA;
+    frame->flags =
+        (uint8_t)(FRAME_EXACT | (byte(&play->in) & ~(FRAME_VOID | FRAME_LATE)));
+    frame->generation = (uint32_t)number(&play->in);
+    frame->wave = number(&play->in);
+    frame->contributors = 1;
+    frame->check = what & 0x20 ? number(&play->in) : exact_hash(frame->origin);
+    if (what & 0x10)
+        frame->check += exact_hash(15);
+    if (!(frame->flags & FRAME_EMPTY))
+        frame->payload = raw_payload(play, 1u << what % 13);
+}
+
+static void make_total(struct play *play, uint8_t what, struct frame *frame)
+{
+    struct total total = {.tag = what};
+    uint32_t stream = frame->stream, origin = frame->origin;
+
+    some_ranks(play, &total.set);
+    total.settled.number = number(&play->in);
+    total.settled.epoch = (uint32_t)number(&play->in);
+    total.level = number(&play->in);
+    total.is_empty = what & 0x10;
+    total.is_doubted = what & 0x20;
+    if (!total.is_empty)
+        total.payload = raw_payload(play, 1u << what % 13);
+    must(total_encode(&total, stream, origin, frame) == 0);
+    total_fini(&total);
+}
+
+static void make_farewell(struct play *play, uint8_t what, struct frame *frame)
+{
+    uint32_t streams[] = {frame->stream, byte(&play->in) % STREAMS};
+    unsigned char kinds[] = {what % 4, byte(&play->in) % 4}, bytes[8] = {0};
+    uint32_t lens[] = {byte(&play->in) % 8, 0};
+    int32_t tags[] = {what, 100};
+    uint32_t count = 1 + what / 16 % 2;
+
+    frame->type = FRAME_FAREWELL;
+    frame->stream = 0;
+    must(packet_pack(&frame->payload, "%aud %ad %auc %aud %auc", streams, count,
+                     tags, count, kinds, count, lens, count, bytes,
+                     lens[0]) == 0);
+}
+
+/* What streams with a guarantee have more (PROTOCOL 16, 17). */
+static void make_guaranteed(struct play *play, struct frame *frame)
+{
+    uint8_t what = byte(&play->in);
+    struct ranks ranks = {0};
+
+    frame->stream = 1u + what / 64;
+    frame->origin = 11 + byte(&play->in) % 4u;
+    switch (what % 8) {
+    case 0:
+        frame->type = FRAME_RESUME;
+        frame->count = (uint32_t)number(&play->in);
+        frame->sequence = number(&play->in);
+        break;
+    case 1:
+        frame->type = FRAME_FINAL;
+        frame->sequence = number(&play->in);
+        break;
+    case 2: /* it names joiners */
+        frame->type = FRAME_MARKER;
+        frame->tag = (int32_t)number(&play->in);
+        frame->sequence = number(&play->in);
+        some_ranks(play, &ranks);
+        must(packet_pack(&frame->payload, "%aud", ranks_pairs(&ranks),
+                         (uint32_t)(2 * ranks.count)) == 0);
+        ranks_fini(&ranks);
+        break;
+    case 3:
+        make_farewell(play, what, frame);
+        break;
+    case 4:
+        make_total(play, what, frame);
+        break;
+    default:
+        make_exact(play, what, frame);
+        break;
+    }
+}
+
 static void make_any(struct play *play, struct frame *frame)
 {
     uint8_t what = byte(&play->in);
@@ -562,7 +678,7 @@ static void frame_comes(struct play *play, uint8_t what)
 
     if (!play->up[event.link])
         return;
-    switch (what / LINKS == 30 ? 8 : (what / LINKS) % 8) {
+    switch (what / LINKS >= 29 ? what / LINKS : (what / LINKS) % 8) {
     case 0:
         make_claim(play, frame);
         break;
@@ -582,15 +698,22 @@ static void frame_comes(struct play *play, uint8_t what)
     case 5:
         make_adoption(play, frame);
         break;
-    case 8:
+    case 29:
+    case 31:
+        make_guaranteed(play, frame);
+        break;
+    case 30:
         make_status(play, frame);
         break;
     default:
         make_any(play, frame);
         break;
     }
-    if (play->alone && what & 1) /* nearly right, so that it goes far */
+    if (play->alone && what & 1) { /* nearly right, so that it goes far */
         frame->origin = 12;
+        if (frame->flags & FRAME_EXACT && what & 2)
+            frame->check = exact_hash(12);
+    }
     step(play, &event);
 }
 
@@ -648,6 +771,8 @@ static void application_asks(struct play *play, uint8_t what)
 
     if (what == 255 && !play->alone)
         event.type = EVENT_SHUTDOWN;
+    if (what >= 252 && what < 255)
+        event = (struct event){.type = EVENT_STATE, .stream = what - 251u};
     if (event.type == EVENT_OPEN) {
         make_definition(play, &definition);
         event.definition = &definition;
