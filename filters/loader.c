@@ -270,13 +270,22 @@ static int check_cumulative(const struct loader *loader,
                          why);
 }
 
-/* Whether the filter can be that of an exact stream at a commnode: a wave that
- * is sent again passes it again (PROTOCOL 16.1). */
-static int check_exact(const struct loader *loader, struct cop_error *error)
+/* Whether the filters can be those of an exact stream (PROTOCOL 16.1): a wave
+ * that is sent again passes commnodes again, and joiners need markers. */
+static int check_exact(const struct loader *loader,
+                       const struct stream_definition *definition,
+                       enum node_role role,
+                       struct cop_error *error)
 {
     const struct cop_filter *filter = loader->up.filter;
 
-    if (!filter || filter->laws & COP_STATELESS)
+    if (definition->grow && !loader_facts(loader).down_one_to_one)
+        return cop_error_set(error, -EOPNOTSUPP,
+                             "downstream filter \"%s\" is not one-to-one, so "
+                             "no sync can say from where a late joiner counts; "
+                             "leave grow unset",
+                             loader->down.filter->name);
+    if (role != NODE_COMMNODE || !filter || filter->laws & COP_STATELESS)
         return 0;
     return cop_error_set(error, -EOPNOTSUPP,
                          "filter \"%s\" does not declare COP_STATELESS, as "
@@ -294,8 +303,8 @@ static int check_promise(const struct loader *loader,
 
     if (loader->is_cumulative)
         return check_cumulative(loader, error);
-    if (definition->kind == STREAM_EXACT && role == NODE_COMMNODE)
-        return check_exact(loader, error);
+    if (definition->kind == STREAM_EXACT)
+        return check_exact(loader, definition, role, error);
     why = definition->compensates ? loader_why_not_recoverable(loader) : NULL;
     if (!why)
         return 0;

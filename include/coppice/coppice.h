@@ -157,9 +157,10 @@ enum cop_guarantee {
                                    lost is sent again (PROTOCOL 16).
                                    COP_WAIT_FOR_ALL only. The filter of commnodes
                                    is COP_STATELESS, or there is none; those of
-                                   front-end and back-ends may have state. While
-                                   a member cannot be reached the stream waits
-                                   for it, until it is found or given up */
+                                   front-end and back-ends may have state. With
+                                   `grow` the downstream filter is one-to-one.
+                                   While a member cannot be reached the stream
+                                   waits for it, until it is found or given up */
 };
 
 /* How a stream is opened. A filter named NULL passes everything through. The

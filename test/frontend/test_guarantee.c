@@ -161,6 +161,28 @@ TEST(what_cannot_be_kept_is_refused)
     tree_end(network);
 }
 
+/* Joiners count from the first sync that names them. A downstream filter that is
+ * not one-to-one allows no sync, so their sends would wait for ever. */
+TEST(joiners_of_whole_waves_need_syncs)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_error error = {""};
+    struct cop_stream *stream;
+
+    options.up_filter = "concat";
+    options.down_filter = "int_union";
+    options.guarantee = COP_GUARANTEE_EXACT;
+    options.grow = true;
+    CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(error.text, "\"int_union\" is not one-to-one"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "grow"));
+    options.grow = false;
+    CHECK_OK(open_as(network, &options, &stream, &error));
+    tree_end(network);
+}
+
 /* The bounds of whole waves fit no other guarantee. */
 TEST(bounds_need_waves)
 {
