@@ -51,7 +51,7 @@ void driver_changed(struct driver *driver)
     driver->changed = true;
 }
 
-void driver_end(struct driver *driver, int code, const char *text)
+static void end(struct driver *driver, int code, const char *text)
 {
     if (driver->ended)
         return;
@@ -62,15 +62,21 @@ void driver_end(struct driver *driver, int code, const char *text)
     filter_calls_end(&driver->filters);
     if (code != -EBADF) /* then the descriptors are not ours any more */
         driver_links_close_all(driver);
-    driver_log(driver, "NODE-END", "%s", text);
     driver->ops->exit(driver->arg, text);
+}
+
+void driver_end(struct driver *driver, int code, const char *text)
+{
+    if (!driver->ended)
+        driver_log(driver, "NODE-END", "%s", text);
+    end(driver, code, text);
 }
 
 void driver_exit(struct driver *driver, int code)
 {
     if (code < 0)
         driver->abort_ms = helm_now_ms(driver->helm) + LINGER_MS;
-    driver_end(driver, code, "the node has ended");
+    end(driver, code, "the node has ended"); /* TELL_ENDED has said why */
 }
 
 /* ---- what the parts bring ---- */

@@ -110,6 +110,8 @@ static void tell_shell(struct driver *driver, const struct action *action)
         driver_call_adopted(driver);
         driver_log(driver, "ADOPTED", "by rank %u", (uint32_t)action->sequence);
     }
+    if (action->tell == TELL_ENDED)
+        driver_log(driver, "NODE-END", "%s", action->text);
     if (action->tell == TELL_LAUNCHED)
         connections_be_patient(driver->links.connections,
                                driver->bootstrap->times.handshake_timeout_ms);

@@ -90,6 +90,34 @@ TEST(flood_of_strangers_is_counted_and_not_listed)
     unlink(path);
 }
 
+/* Whether a line of `path` has `text` in it. */
+static bool has_line(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "re");
+    char line[1024];
+    bool found = false;
+
+    CU_ASSERT_FATAL(file != NULL);
+    while (!found && fgets(line, sizeof(line), file))
+        found = strstr(line, text) != NULL;
+    fclose(file);
+    return found;
+}
+
+/* The last line of a node says why it has ended. */
+TEST(a_node_says_why_it_ends)
+{
+    struct journal journal;
+    bool said;
+
+    CHECK_OK(journal_begin(&journal));
+    tree_end(tree_launch("flat:1"));
+    said = has_line(journal.path,
+                    "back-end: NODE-END the front-end has ended the network");
+    CU_ASSERT(said);
+    journal_end(&journal, !said);
+}
+
 /* Commnodes live, and the reader of the tool's standard output sees its end. */
 TEST(commnodes_do_not_hold_the_standard_output_of_the_tool)
 {
