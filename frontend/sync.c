@@ -72,7 +72,7 @@ static bool is_held_up(const struct cop_stream *stream, struct cop_error *error)
 }
 
 /* Name the members that have no path to the front-end; if there are none, those
- * that have not settled. */
+ * that have not settled, if any. */
 static int timed_out(const struct cop_stream *stream, struct cop_error *error)
 {
     const struct node *node = driver_node(stream->network->driver);
@@ -93,6 +93,13 @@ static int timed_out(const struct cop_stream *stream, struct cop_error *error)
             "members of stream %u cannot be reached: %s (%llu in all); a sync "
             "waits for them until they are given up",
             stream->id, text, (unsigned long long)ranks_size(&unreached));
+    else if (left.count == 0)
+        r = cop_error_set(
+            error, -ETIMEDOUT,
+            "all members of stream %u have settled, but not all that they sent "
+            "is in the state here: it waits for filter calls, or for what a "
+            "node that failed had of it",
+            stream->id);
     else
         r = cop_error_set(
             error, -ETIMEDOUT,

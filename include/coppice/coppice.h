@@ -539,7 +539,8 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * call for one stream, each of them returns 1. Or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without
  *                a path to the front-end, or, if there are none, the members of
- *                each branch below the front-end in which some have not settled
+ *                each branch below the front-end in which some have not settled,
+ *                or, if there are none, says what is waited for
  *   -ENODEV      no member lives, or the last has died meanwhile: as in
  *                cop_stream_receive()
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one

@@ -226,6 +226,39 @@ TEST(a_call_of_the_front_end)
     unsetenv("DAWDLE_FOLDER");
 }
 
+/* All members have settled, and what they sent waits for calls of the front-end,
+ * none of which is long: the sync says so, and names no member. */
+TEST(a_sync_behind_many_calls)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    char folder[] = "/tmp/coppice-dawdle-XXXXXX", path[64];
+    struct cop_network *network;
+    struct cop_stream *slow;
+    struct cop_error error;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    setenv("DAWDLE_FOLDER", folder, 1);
+    network = tree_launch("flat:2");
+    slow = open_slow(network, COP_WAIT_FOR_ALL, 0, 40);
+    for (int i = 0; i < 1000; i++)
+        CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", i));
+    do {
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+        error.text[0] = '\0';
+        CHECK_IS(cop_stream_sync(slow, 100, &error), -ETIMEDOUT);
+        CU_ASSERT_PTR_NULL(strstr(error.text, "(0 in all)"));
+    } while (!strstr(error.text, "all members of stream"));
+    snprintf(path, sizeof(path), "%s/end", folder);
+    CHECK_OK(mkdir(path, 0700));
+    CHECK_IS(tree_sync(slow), 0);
+    tree_end(network);
+    rmdir(path);
+    snprintf(path, sizeof(path), "%s/begun", folder);
+    rmdir(path);
+    CHECK_OK(rmdir(folder));
+    unsetenv("DAWDLE_FOLDER");
+}
+
 /* Packets arrive faster than the front-end filters them, and one member does not
  * settle: the sync still ends at its time-out. */
 TEST(a_sync_while_packets_come)
