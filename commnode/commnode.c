@@ -38,6 +38,8 @@ struct commnode {
     struct filtering *filtering;
     bool log;         /* $COPPICE_LOG is set */
     uint64_t trim_ms; /* when to look for free memory again */
+    size_t in_use;    /* what was allocated at the last look */
+    bool trimmed;     /* since then nothing was allocated */
     char end[LIMIT_TEXT];
 };
 
@@ -128,13 +130,19 @@ static const struct driver_ops ops = {
 };
 
 /* What was queued in a burst may have been megabytes, which malloc() keeps: it
- * is given back when more is free than is in use. */
-static void commnode_trim(void)
+ * is given back when more is free than is in use. A node that rests, as after
+ * the launch, gives back all. */
+static void commnode_trim(struct commnode *commnode)
 {
     struct mallinfo2 info = mallinfo2();
+    bool rests = info.uordblks == commnode->in_use;
 
-    if (info.fordblks > info.uordblks + TRIM_LEN)
+    if (!rests && info.fordblks > info.uordblks + TRIM_LEN)
         malloc_trim(TRIM_LEN);
+    else if (rests && !commnode->trimmed)
+        malloc_trim(0);
+    commnode->trimmed = rests;
+    commnode->in_use = info.uordblks;
 }
 
 /* Called in every turn, so at least with every heartbeat; never done. */
@@ -145,7 +153,7 @@ static bool on_turn(void *arg)
 
     if (now_ms >= commnode->trim_ms) {
         commnode->trim_ms = now_ms + TRIM_MS;
-        commnode_trim();
+        commnode_trim(commnode);
     }
     return false;
 }

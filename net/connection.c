@@ -65,8 +65,7 @@ struct connection {
 struct connections {
     struct connections_config config;
     unsigned char *buffer;
-    size_t receive_len; /* how much of it is used */
-    struct output_spare spare;
+    size_t receive_len;     /* how much of it is used */
     struct connection *all; /* oldest first */
     struct connection *touched;
     size_t queued;
@@ -452,7 +451,6 @@ void connections_free(struct connections *set)
         dispose(c);
     }
     free(set->buffer);
-    free(set->spare.bytes);
     free(set);
 }
 
@@ -529,7 +527,6 @@ static struct connection *connection_make(struct connections *set, int fd)
         return NULL;
     }
     c->set = set;
-    c->output.spare = &set->spare;
     c->state = STATE_HANDSHAKE;
     frame_reader_init(&c->reader, LIMIT_FRAME);
     ev_io_init(&c->io, connection_on_io, fd, EV_READ);

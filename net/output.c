@@ -16,8 +16,12 @@
 /* output_write() stops when it has written so much. */
 #define TURN_LEN (1 << 20)
 
-/* A buffer above this is not kept while it is empty. */
-#define IDLE_LEN 2048
+/* The first buffer of a queue; the longest that is kept while it is empty; the
+ * next longer one, whose memory the process shares (wire/payload.h), and which
+ * is touched only as far as it is used. */
+#define FIRST_LEN 256
+#define IDLE_LEN  2048
+#define LARGE_LEN 65536
 
 /* Parts of one sendmsg(). */
 #define PARTS_MAX 64
@@ -37,21 +41,12 @@ bool output_is_empty(const struct output *output)
 /* Give the buffer back if it is large. */
 static void drop_bytes(struct output *output)
 {
-    struct output_spare *spare = output->spare;
-
     output->start = 0;
     output->end = 0;
-    if (output->room <= IDLE_LEN)
+    if (!output->buffer || output->buffer->len <= IDLE_LEN)
         return;
-    if (output->room > spare->room && output->room <= TURN_LEN) {
-        free(spare->bytes);
-        spare->bytes = output->bytes;
-        spare->room = output->room;
-    } else {
-        free(output->bytes);
-    }
-    output->bytes = NULL;
-    output->room = 0;
+    payload_free(output->buffer);
+    output->buffer = NULL;
 }
 
 void output_drop(struct output *output)
@@ -68,41 +63,38 @@ void output_drop(struct output *output)
 void output_fini(struct output *output)
 {
     output_drop(output);
-    free(output->bytes);
+    payload_free(output->buffer);
     free(output->pieces);
 }
 
-/* Make room for `len` more copied bytes. Returns 0 or -ENOMEM. */
+static unsigned char *first_byte(const struct output *output)
+{
+    return output->buffer ? output->buffer->bytes + output->start : NULL;
+}
+
+/* Make room for `len` more copied bytes. Returns 0 or an error. */
 static int reserve(struct output *output, size_t len)
 {
-    struct output_spare *spare = output->spare;
     size_t used = output->end - output->start;
-    size_t room = output->room ? output->room : 256;
-    unsigned char *bytes;
+    size_t room = output->buffer ? output->buffer->len : FIRST_LEN;
+    struct payload *buffer;
+    int r;
 
-    if (output->start > 0 && used + len <= output->room) {
-        memmove(output->bytes, output->bytes + output->start, used);
+    if (output->start > 0 && used + len <= room) {
+        memmove(output->buffer->bytes, first_byte(output), used);
         output->start = 0;
         output->end = used;
         return 0;
     }
     while (room < used + len)
-        room *= 2;
-    if (room > IDLE_LEN && spare->room >= room) {
-        bytes = spare->bytes;
-        room = spare->room;
-        spare->bytes = NULL;
-        spare->room = 0;
-    } else {
-        bytes = malloc(room);
-        if (!bytes)
-            return -ENOMEM;
-    }
+        room = room < IDLE_LEN || room >= LARGE_LEN ? 2 * room : LARGE_LEN;
+    r = payload_new(&buffer, room);
+    if (r < 0)
+        return r;
     if (used > 0)
-        memcpy(bytes, output->bytes + output->start, used);
-    free(output->bytes);
-    output->bytes = bytes;
-    output->room = room;
+        memcpy(buffer->bytes, first_byte(output), used);
+    payload_free(output->buffer);
+    output->buffer = buffer;
     output->start = 0;
     output->end = used;
     return 0;
@@ -112,12 +104,12 @@ int output_put_bytes(struct output *output, const unsigned char *in, size_t len)
 {
     int r;
 
-    if (output->end + len > output->room) {
+    if (!output->buffer || output->end + len > output->buffer->len) {
         r = reserve(output, len);
         if (r < 0)
             return r;
     }
-    memcpy(output->bytes + output->end, in, len);
+    memcpy(output->buffer->bytes + output->end, in, len);
     output->end += len;
     output->tail += len;
     return 0;
@@ -203,7 +195,7 @@ static void drop_written(struct output *output, size_t len)
 /* Describe the head of the queue. Returns how many parts. */
 static size_t list_parts(const struct output *output, struct iovec *parts)
 {
-    unsigned char *at = output->bytes + output->start;
+    unsigned char *at = first_byte(output);
     size_t sent = output->piece_sent;
     size_t count = 0;
     size_t i;
@@ -294,7 +286,7 @@ bool output_write_last(const struct output *output,
                        size_t len,
                        uint64_t until_ms)
 {
-    const unsigned char *at = output->bytes + output->start;
+    const unsigned char *at = first_byte(output);
     size_t sent = output->piece_sent;
 
     for (size_t i = output->piece_start; i < output->piece_end; i++) {

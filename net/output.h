@@ -11,20 +11,11 @@
 
 struct output_piece;
 
-/* A buffer that one queue leaves for the next one that needs a large one. Zeros:
- * none. The owner frees `bytes` in the end. */
-struct output_spare {
-    unsigned char *bytes;
-    size_t room;
-};
-
-/* Caller's storage; empty with zeros and a `spare`. */
+/* Caller's storage; empty with zeros. */
 struct output {
-    struct output_spare *spare;
-    unsigned char *bytes; /* copied bytes: from start to end */
+    struct payload *buffer; /* copied bytes: from start to end; or NULL */
     size_t start;
     size_t end;
-    size_t room;
     size_t tail; /* copied bytes behind the last piece */
     struct output_piece *pieces;
     size_t piece_start;
@@ -38,7 +29,8 @@ struct output {
 bool output_is_empty(const struct output *output);
 
 /* Queue bytes, or a frame: a long payload is taken then, and the frame has none
- * any more. Returns 0 or -ENOMEM. */
+ * any more. Returns 0, -ENOMEM, or -EMSGSIZE if more than LIMIT_FRAME bytes
+ * are to be copied. */
 int output_put_bytes(struct output *output,
                      const unsigned char *in,
                      size_t len);
