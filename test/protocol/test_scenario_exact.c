@@ -599,6 +599,37 @@ TEST(scenario_16_10_end_sent_again)
     sim_end(sim);
 }
 
+/* PROTOCOL 16.10: a wave waits for the application of the front-end, and one of
+ * two members has settled the marker that names a joiner. A sync lets the wave be
+ * accepted, with its marker, and still waits for the end of its own epoch. */
+TEST(scenario_16_10_sync_lets_waves_go)
+{
+    struct sim *sim = sim_launch("0(1,2)");
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true);
+    uint32_t len = LIMIT_WINDOW_MAX / 2;
+    char *bytes = calloc(1, len);
+
+    sim_by_hand(sim, 0);
+    sim_by_hand(sim, 2);
+    sim_send_int(sim, 0, stream, 1);
+    for (uint32_t rank = 1; rank <= 2; rank++)
+        CHECK_OK(sim_send(sim, rank, stream, 100, "%ac", bytes, len));
+    send_all(sim, stream, 1, 2, 5);
+    sim_attach(sim, 0);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 2);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 4);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
+    CHECK_IS(sim_receive(sim, 2, stream), 1);
+    CHECK_IS(sim_receive(sim, 2, stream), 0);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    sim_end(sim);
+    free(bytes);
+}
+
 /* PROTOCOL 16.11, 16_11_joiner: no wave waits for a joiner before a marker
  * names it; a sync between its ENTER and that marker makes no short wave. */
 TEST(scenario_16_11_joiner)
