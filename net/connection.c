@@ -347,9 +347,9 @@ static void read_end(struct connection *c, ssize_t n)
                   "not know this session's key, or is no node of ours");
     else
         connection_fail(c, 0,
-                        c->reader.header_len > 0
-                            ? "it ended in the middle of a frame"
-                            : "the other end closed the link");
+                        frame_reader_rests(&c->reader)
+                            ? "the other end closed the link"
+                            : "it ended in the middle of a frame");
 }
 
 /* What the other end says is more than that it lives: be woken by all of it. */

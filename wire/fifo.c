@@ -38,29 +38,38 @@ static int fifo_grow(struct fifo *fifo)
     return 0;
 }
 
-static int fifo_append(struct fifo *fifo, struct queued queued)
+/* A new last place; NULL: out of memory. */
+static inline struct queued *fifo_place(struct fifo *fifo)
 {
-    if (fifo->count == fifo->room && fifo_grow(fifo) < 0) {
-        frame_fini(&queued.frame);
-        return -ENOMEM;
-    }
-    fifo->ring[(fifo->head + fifo->count) & (fifo->room - 1)] = queued;
-    fifo->count++;
-    fifo->bytes += frame_len(&queued.frame);
-    return 0;
+    if (fifo->count == fifo->room && fifo_grow(fifo) < 0)
+        return NULL;
+    return &fifo->ring[(fifo->head + fifo->count++) & (fifo->room - 1)];
 }
 
 int fifo_push(struct fifo *fifo, struct frame *frame, uint32_t credit)
 {
-    struct queued queued = {.frame = *frame, .credit = credit};
+    struct queued *last = fifo_place(fifo);
 
+    if (!last) {
+        frame_fini(frame);
+        return -ENOMEM;
+    }
+    last->frame = *frame;
+    last->credit = credit;
+    fifo->bytes += frame_len(frame);
     frame->payload = NULL;
-    return fifo_append(fifo, queued);
+    return 0;
 }
 
 int fifo_push_settled(struct fifo *fifo, struct mark settled)
 {
-    return fifo_append(fifo, (struct queued){.settled = settled});
+    struct queued *last = fifo_place(fifo);
+
+    if (!last)
+        return -ENOMEM;
+    *last = (struct queued){.settled = settled};
+    fifo->bytes += frame_len(&last->frame);
+    return 0;
 }
 
 struct queued *fifo_at(const struct fifo *fifo, uint32_t index)
@@ -69,21 +78,28 @@ struct queued *fifo_at(const struct fifo *fifo, uint32_t index)
     return &fifo->ring[(fifo->head + index) & (fifo->room - 1)];
 }
 
+/* The ring is empty and large: give its memory back. */
+static void give_back(struct fifo *fifo)
+{
+    free(fifo->ring);
+    fifo->ring = NULL;
+    fifo->room = 0;
+}
+
 struct queued fifo_pop(struct fifo *fifo)
 {
-    struct queued queued;
+    const struct queued *at = &fifo->ring[fifo->head];
+    struct queued last;
 
     assert(fifo->count > 0);
-    queued = fifo->ring[fifo->head];
+    fifo->bytes -= frame_len(&at->frame);
     fifo->head = (fifo->head + 1) & (fifo->room - 1);
-    fifo->count--;
-    fifo->bytes -= frame_len(&queued.frame);
-    if (fifo->count == 0)
-        fifo->head = 0; /* the same place again: it is in the cache */
-    if (fifo->count == 0 && fifo->room > ROOM_KEPT) {
-        free(fifo->ring);
-        fifo->ring = NULL;
-        fifo->room = 0;
-    }
-    return queued;
+    if (--fifo->count > 0)
+        return *at;
+    fifo->head = 0; /* the same place again: it is in the cache */
+    if (fifo->room <= ROOM_KEPT)
+        return *at;
+    last = *at;
+    give_back(fifo);
+    return last;
 }

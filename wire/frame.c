@@ -109,10 +109,9 @@ size_t frame_writer_encode(struct frame_writer *writer,
     return len;
 }
 
-/* Read the header that `reader` holds and make room for its payload. */
-static int decode_header(struct frame_reader *reader)
+/* Read a whole header, and make room for its payload. */
+static int decode_header(struct frame_reader *reader, const unsigned char *in)
 {
-    const unsigned char *in = reader->header;
     struct frame *frame = &reader->frame;
     uint32_t len = get32(in);
     bool exact = in[5] & FRAME_EXACT;
@@ -123,6 +122,7 @@ static int decode_header(struct frame_reader *reader)
         return -EBADMSG;
     if (exact && (in[4] != FRAME_DATA || get32(in + 44)))
         return -EBADMSG;
+    reader->wanted = len;
     if (len > reader->limit)
         return -EMSGSIZE;
     *frame = (struct frame){
@@ -158,7 +158,7 @@ void frame_reader_init(struct frame_reader *reader, uint32_t limit)
 
 bool frame_reader_rests(const struct frame_reader *reader)
 {
-    return reader->header_len == 0;
+    return reader->header_len == 0 && !reader->headed;
 }
 
 void frame_reader_fini(struct frame_reader *reader)
@@ -166,21 +166,67 @@ void frame_reader_fini(struct frame_reader *reader)
     frame_fini(&reader->frame);
 }
 
-static bool is_repeat(const struct frame_reader *reader)
+static size_t frame_least(size_t a, size_t b)
 {
-    return reader->header_len >= FRAME_REPEAT_LEN &&
-           get32(reader->header) == UINT32_MAX;
+    return a < b ? a : b;
 }
 
-/* The bytes of the header that is being read, as far as is known. */
-static uint32_t head_len(const struct frame_reader *reader)
+/* The bytes of a header, as far as its first `len` bytes tell. */
+static uint32_t head_len(const unsigned char *in, uint32_t len)
 {
-    if (reader->header_len < FRAME_REPEAT_LEN || is_repeat(reader))
+    if (len < FRAME_REPEAT_LEN || get32(in) == UINT32_MAX)
         return FRAME_REPEAT_LEN;
-    return reader->header_len >= FRAME_HEADER_LEN &&
-                   reader->header[5] & FRAME_EXACT
-               ? FRAME_HEAD_MAX
-               : FRAME_HEADER_LEN;
+    return len >= FRAME_HEADER_LEN && in[5] & FRAME_EXACT ? FRAME_HEAD_MAX
+                                                          : FRAME_HEADER_LEN;
+}
+
+/* `in` has a whole header of `len` bytes. */
+static int take_header(struct frame_reader *reader,
+                       const unsigned char *in,
+                       uint32_t len)
+{
+    int r = len == FRAME_REPEAT_LEN ? repeat_beat(reader)
+                                    : decode_header(reader, in);
+
+    reader->headed = r == 0;
+    reader->header_len = 0;
+    return r;
+}
+
+/* Gather a header from pieces. Returns 0, or an error. */
+static int gather_header(struct frame_reader *reader,
+                         const unsigned char **bytes,
+                         size_t *len)
+{
+    uint32_t want = head_len(reader->header, reader->header_len);
+
+    while (*len > 0 && reader->header_len < want) {
+        size_t n = frame_least(want - reader->header_len, *len);
+
+        memcpy(reader->header + reader->header_len, *bytes, n);
+        reader->header_len += (uint32_t)n;
+        *bytes += n;
+        *len -= n;
+        want = head_len(reader->header, reader->header_len);
+    }
+    return reader->header_len < want
+               ? 0
+               : take_header(reader, reader->header, want);
+}
+
+/* Read a header: mostly all of it is there, and it is read where it is. */
+static int read_header(struct frame_reader *reader,
+                       const unsigned char **bytes,
+                       size_t *len)
+{
+    uint32_t n;
+
+    if (reader->header_len > 0 || *len < FRAME_HEAD_MAX)
+        return gather_header(reader, bytes, len);
+    n = head_len(*bytes, FRAME_HEAD_MAX);
+    *bytes += n;
+    *len -= n;
+    return take_header(reader, *bytes - n, n);
 }
 
 /* The frame is whole: hand it over and begin anew. */
@@ -188,14 +234,9 @@ static int frame_whole(struct frame_reader *reader, struct frame *out)
 {
     *out = reader->frame;
     reader->frame.payload = NULL;
-    reader->header_len = 0;
+    reader->headed = false;
     reader->body_len = 0;
     return 1;
-}
-
-static size_t frame_least(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 int frame_reader_take(struct frame_reader *reader,
@@ -206,18 +247,9 @@ int frame_reader_take(struct frame_reader *reader,
     size_t n;
     int r;
 
-    if (reader->header_len < head_len(reader)) {
-        do {
-            n = frame_least(head_len(reader) - reader->header_len, *len);
-            memcpy(reader->header + reader->header_len, *bytes, n);
-            reader->header_len += (uint32_t)n;
-            *bytes += n;
-            *len -= n;
-        } while (n > 0 && reader->header_len < head_len(reader));
-        if (reader->header_len < head_len(reader))
-            return 0;
-        r = is_repeat(reader) ? repeat_beat(reader) : decode_header(reader);
-        if (r < 0)
+    if (!reader->headed) {
+        r = read_header(reader, bytes, len);
+        if (r < 0 || !reader->headed)
             return r;
     }
     n = frame_least(body_len(&reader->frame) - reader->body_len, *len);
@@ -233,14 +265,14 @@ int frame_reader_take(struct frame_reader *reader,
 
 uint32_t frame_reader_wanted(const struct frame_reader *reader)
 {
-    return get32(reader->header);
+    return reader->wanted;
 }
 
 unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len)
 {
     uint32_t left;
 
-    if (reader->header_len < head_len(reader))
+    if (!reader->headed)
         return NULL;
     left = body_len(&reader->frame) - reader->body_len;
     if (left < DIRECT_LEN)

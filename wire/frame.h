@@ -162,8 +162,10 @@ size_t frame_writer_encode(struct frame_writer *writer,
 /* The state between two reads of one link; caller's storage. */
 struct frame_reader {
     uint32_t limit;      /* most payload bytes accepted */
-    uint32_t header_len; /* header bytes that are here */
+    uint32_t header_len; /* bytes of a header that is here in part */
     uint32_t body_len;   /* payload bytes that are here */
+    uint32_t wanted;     /* payload bytes of the last header */
+    bool headed;         /* a header was read, and not all of its payload */
     unsigned char header[FRAME_HEAD_MAX];
     struct frame frame; /* being read; payload allocated with its length */
     struct frame beat;  /* the last HEARTBEAT without a payload; type 0: none */
