@@ -272,9 +272,9 @@ static void check_exact(struct check *check, const struct stream *stream)
                    id, frame->wave, i, exact->final);
         wave = frame->wave;
     }
-    check_that(check, bytes == retain->bytes,
+    check_that(check, bytes == retain_bytes(retain),
                "stream %u: %" PRIu64 " bytes are kept, says %" PRIu64, id,
-               bytes, retain->bytes);
+               bytes, retain_bytes(retain));
     check_fifo(check, &retain->kept, id, "kept");
     check_that(check,
                !exact->tally || check->node->role == NODE_COMMNODE ||

@@ -88,11 +88,13 @@ int node_unfinal(const struct node *node,
                  uint64_t *bytes)
 {
     const struct stream *stream = node_stream(node, stream_id);
+    const struct retaining *retain;
 
     if (!stream || !stream->exact)
         return -ENOENT;
-    *packets = stream->exact->retain.packets;
-    *bytes = stream->exact->retain.bytes;
+    retain = &stream->exact->retain;
+    *packets = retain->kept.count - retain->overs;
+    *bytes = retain_bytes(retain);
     return 0;
 }
 

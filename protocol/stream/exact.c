@@ -8,16 +8,6 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* PROTOCOL 16.3: splitmix64. Nobody chooses ranks, so a fixed hash will do. */
-uint64_t exact_hash(uint32_t rank)
-{
-    uint64_t x = (rank + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 int exact_new(struct exact **out, const struct node *node)
 {
     struct exact *exact = calloc(1, sizeof(*exact));
@@ -28,6 +18,7 @@ int exact_new(struct exact **out, const struct node *node)
         return -ENOMEM;
     }
     exact->retain.entered = true;
+    exact->retain.hash = exact_hash(node->rank);
     *out = exact;
     return 0;
 }

@@ -35,8 +35,8 @@ struct accepting {
 /* What a back-end alone knows. */
 struct retaining {
     struct fifo kept;         /* what it has put out and is not final */
-    uint64_t packets;         /* of these, without OVER: how many ... */
-    uint64_t bytes;           /* ... and how long */
+    uint32_t overs;           /* of these, how many are OVER */
+    uint64_t hash;            /* of the node's rank (16.3) */
     uint64_t unasked;         /* bytes since the last packet with FRAME_ASK */
     struct wave_number level; /* the last that it has put out */
     uint32_t entered_epoch;   /* in which it began to count */
@@ -65,8 +65,16 @@ struct exact {
 
 /* ---- exact.c ---- */
 
-/* The hash of a member, which its packets bear (16.3). */
-uint64_t exact_hash(uint32_t rank);
+/* The hash of a member, which its packets bear (16.3): splitmix64. Nobody
+ * chooses ranks, so a fixed hash will do. */
+static inline uint64_t exact_hash(uint32_t rank)
+{
+    uint64_t x = (rank + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
 
 /* Make and free the state of a stream. Returns 0 or -ENOMEM. */
 int exact_new(struct exact **out, const struct node *node);
@@ -164,6 +172,12 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame);
 
 /* Whether a packet may be sent now: there is room, and the node counts. */
 bool retain_accepts(const struct node *node, const struct stream *stream);
+
+/* The bytes of the packets that are kept; OVER does not count. */
+static inline uint64_t retain_bytes(const struct retaining *retain)
+{
+    return retain->kept.bytes - (uint64_t)retain->overs * FRAME_HEAD_MAX;
+}
 
 /* Forget what is final. */
 void retain_final(struct exact *exact);

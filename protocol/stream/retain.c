@@ -18,16 +18,14 @@ static struct wave_number level_of(const struct frame *frame)
 /* Keep a reference to `frame`. */
 static void keep(struct node *node,
                  struct retaining *retain,
-                 const struct frame *frame)
+                 struct frame *frame)
 {
-    struct frame copy = frame_ref(frame);
+    struct payload *payload = payload_ref(frame->payload);
 
-    if (!(frame->flags & FRAME_OVER)) {
-        retain->packets++;
-        retain->bytes += frame_len(frame);
-    }
-    if (fifo_push(&retain->kept, &copy, 0) < 0)
+    retain->overs += (frame->flags & FRAME_OVER) != 0;
+    if (fifo_push(&retain->kept, frame, 0) < 0)
         node->failed = true;
+    frame->payload = payload;
 }
 
 void retain_put(struct node *node, struct stream *stream, struct frame *frame)
@@ -36,7 +34,7 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame)
 
     frame->flags |= FRAME_EXACT;
     frame->generation = stream->exact->generation;
-    frame->check = frame->flags & FRAME_LAST ? exact_hash(node->rank) : 0;
+    frame->check = frame->flags & FRAME_LAST ? retain->hash : 0;
     retain->unasked += frame_len(frame);
     if (frame->flags & FRAME_LAST) {
         retain->level = level_of(frame);
@@ -55,7 +53,7 @@ bool retain_accepts(const struct node *node, const struct stream *stream)
 
     /* A packet that is in our filter will be kept too. */
     return retain->entered && upward_is_idle(node, stream) &&
-           (retain->closed || retain->bytes < stream->definition.keep);
+           (retain->closed || retain_bytes(retain) < stream->definition.keep);
 }
 
 /* Whether a kept frame is not needed any more: OVER accounts for its sender
@@ -75,10 +73,7 @@ void retain_final(struct exact *exact)
     while ((head = fifo_peek(&retain->kept)) && is_final(head, exact->final)) {
         struct queued kept = fifo_pop(&retain->kept);
 
-        if (!(kept.frame.flags & FRAME_OVER)) {
-            retain->packets--;
-            retain->bytes -= frame_len(&kept.frame);
-        }
+        retain->overs -= (kept.frame.flags & FRAME_OVER) != 0;
         frame_fini(&kept.frame);
     }
 }
@@ -203,8 +198,7 @@ void retain_close(struct stream *stream)
 
     retain->closed = true;
     fifo_fini(&retain->kept);
-    retain->packets = 0;
-    retain->bytes = 0;
+    retain->overs = 0;
 }
 
 bool retain_is_done(const struct node *node)
