@@ -124,18 +124,35 @@ static bool agent_is_only(const struct agent *agent)
 /* List the nodes of this host, as `is_own` knows it. Returns 0 or -ENOMEM. */
 static int agent_list(struct agent *agent, bool (*is_own)(const char *host))
 {
-    const struct topology *tree = agent->frontend->subtree;
-    uint32_t index = agents_next(tree, 0, is_own);
+    uint32_t index = agents_next(agent->frontend, 0, is_own);
 
-    for (; index != TOPOLOGY_NONE; index = agents_next(tree, index, is_own)) {
+    for (; index != TOPOLOGY_NONE;
+         index = agents_next(agent->frontend, index, is_own)) {
         if (array_grow(&agent->nodes, agent->count, sizeof(*agent->nodes)) < 0)
             return -ENOMEM;
         agent->nodes[agent->count++] = (struct started){
             .index = index,
-            .parent = topology_parent(tree, index),
+            .parent = agents_parent(agent->frontend, index),
         };
     }
     return 0;
+}
+
+/* List them by an alias, and say the name that the topology has. */
+static int agent_list_aliases(struct agent *agent)
+{
+    const struct topology *tree = agent->frontend->subtree;
+    const char *last = "";
+    int r = agent_list(agent, address_is_ours);
+
+    for (size_t i = 0; i < agent->count; i++) {
+        const char *host = topology_host(tree, agent->nodes[i].index);
+
+        if (strcmp(host, last) != 0)
+            agent_say(AGENTS_HERE " %s", host);
+        last = host;
+    }
+    return r;
 }
 
 /* Start all nodes of this host. Returns 0, or an error after a line. */
@@ -147,7 +164,7 @@ static int agent_begin(struct agent *agent)
 
     r = agent_list(agent, agents_is_own);
     if (r == 0 && agent->count == 0)
-        r = agent_list(agent, address_is_ours);
+        r = agent_list_aliases(agent);
     if (r < 0) {
         agent_say(AGENTS_LOST " %s", strerror(ENOMEM));
         return r;
@@ -220,7 +237,7 @@ static bool agent_tries_above(struct agent *agent, struct started *node)
     if (node->program.accepted || !agent->input || node->parent == 0 ||
         agent->frontend->missing != COP_MISSING_SKIP)
         return false;
-    node->parent = topology_parent(agent->frontend->subtree, node->parent);
+    node->parent = agents_parent(agent->frontend, node->parent);
     return true;
 }
 
@@ -281,10 +298,16 @@ static int agent_stay(struct agent *agent)
 
 static int agent_read(struct agent *agent)
 {
+    char room[LIMIT_HOST_NAME + 1];
+    const char *names[2];
     unsigned char *bytes;
     size_t len;
     int r;
 
+    agents_own_names(names, room);
+    for (int i = 0; i < 2; i++)
+        if (names[i] && (i == 0 || !names[0] || strcmp(names[0], room) != 0))
+            agent_say(AGENTS_HERE " %s", names[i]);
     r = bootstrap_receive(STDIN_FILENO, LIMIT_LAUNCH_TIMEOUT_MS, &bytes, &len);
     if (r < 0) {
         fprintf(stderr,

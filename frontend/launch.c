@@ -103,58 +103,97 @@ static int check_programs(const struct cop_launch *launch,
                          "name it in backend_argv", error);
 }
 
-/* What the front-end is told at its birth. */
+/* What the front-end is told at its birth. Takes `*topology` on success. */
 static int make_bootstrap(struct bootstrap **out,
                           const struct cop_launch *launch,
+                          struct topology **topology,
+                          const char *absent,
                           struct cop_error *error)
 {
-    struct bootstrap *bootstrap = NULL;
-    struct topology *topology = NULL;
+    struct bootstrap *bootstrap;
     int r;
 
-    r = read_topology(&topology, launch, error);
+    if (launch->backend_argv && topology_leaf_count(*topology) == 0)
+        return cop_error_set(error, -EINVAL,
+                             "the topology has a front-end only; it needs a "
+                             "back-end at least");
+    r = bootstrap_launch(&bootstrap, launch, *topology, error);
     if (r < 0)
-        goto out;
-    if (launch->backend_argv && topology_leaf_count(topology) == 0) {
-        r = cop_error_set(error, -EINVAL,
-                          "the topology has a front-end only; it needs a "
-                          "back-end at least");
-        goto out;
-    }
-    r = bootstrap_launch(&bootstrap, launch, topology, error);
-    if (r < 0)
-        goto out;
-    topology = NULL; /* the bootstrap's */
+        return r;
+    *topology = NULL; /* the bootstrap's */
     r = check_programs(launch, bootstrap, error);
+    if (r == 0 && absent) {
+        free(bootstrap->absent);
+        bootstrap->absent = strdup(absent);
+        if (!bootstrap->absent)
+            r = cop_error_set(error, -ENOMEM, "out of memory");
+    }
     if (r < 0)
-        goto out;
-    *out = bootstrap;
-    bootstrap = NULL;
-out:
-    bootstrap_free(bootstrap);
-    topology_free(topology);
+        bootstrap_free(bootstrap);
+    else
+        *out = bootstrap;
     return r;
 }
 
 /* ---- starting ---- */
 
-static bool is_decided(void *arg)
-{
-    const struct cop_network *network = arg;
+struct attempt {
+    struct cop_network *network;
+    bool is_late; /* the agents had the time of a start */
+};
 
-    return network->launched || network->launch_failed || network->ended;
+/* Whether some agents have come and others do not. The command may find that out
+ * later, and end all of them, as srun does. */
+static bool is_silent(const struct attempt *attempt)
+{
+    enum agents_presence agents = driver_agents(attempt->network->driver);
+
+    return agents == AGENTS_SILENT ||
+           (agents == AGENTS_PARTIAL && attempt->is_late);
 }
 
-/* Wait until all are ready. Entered. */
-static int wait_launched(struct cop_network *network, struct cop_error *error)
+static bool is_decided(void *arg)
+{
+    const struct attempt *attempt = arg;
+    const struct cop_network *network = attempt->network;
+
+    if (is_silent(attempt))
+        return true;
+    return driver_agents(network->driver) == AGENTS_COMPLETE &&
+           (network->launched || network->launch_failed || network->ended);
+}
+
+/* When `wait_ms` is over. */
+static uint64_t deadline_ms(uint64_t wait_ms)
+{
+    return network_deadline_ms(wait_ms > INT_MAX ? INT_MAX : (int)wait_ms);
+}
+
+/* Wait until all are ready. Returns -ERESTART if the hosts in `*absent` (the
+ * caller's) are to be left out. Entered. */
+static int wait_launched(struct cop_network *network,
+                         char **absent,
+                         struct cop_error *error)
 {
     const struct cop_times *times = &driver_bootstrap(network->driver)->times;
-    uint64_t wait_ms = (uint64_t)times->launch_timeout_ms + GRACE_MS;
+    uint64_t end_ms =
+        deadline_ms((uint64_t)times->launch_timeout_ms + GRACE_MS);
+    uint32_t late_ms = times->launch_timeout_ms / 2;
+    struct attempt attempt = {network, false};
+    const char *words;
     int r;
 
-    r = network_wait(
-        network, is_decided, network,
-        network_deadline_ms(wait_ms > INT_MAX ? INT_MAX : (int)wait_ms));
+    if (late_ms > times->start_timeout_ms)
+        late_ms = times->start_timeout_ms;
+    r = network_wait(network, is_decided, &attempt, deadline_ms(late_ms));
+    attempt.is_late = true;
+    if (r == -EAGAIN)
+        r = network_wait(network, is_decided, &attempt, end_ms);
+    if (is_silent(&attempt)) {
+        *absent = driver_absent(network->driver);
+        return *absent ? -ERESTART
+                       : cop_error_set(error, -ENOMEM, "out of memory");
+    }
     if (network->launched)
         return 0;
     if (r == -EAGAIN)
@@ -162,9 +201,13 @@ static int wait_launched(struct cop_network *network, struct cop_error *error)
                              "the network is not ready after %u ms",
                              times->launch_timeout_ms);
     r = network->launch_failed ? network->launch_code : -EIO;
-    return cop_error_set(error, r, "the launch failed: %s",
+    words = driver_words(network->driver);
+    if (strstr(network->text, words)) /* also if there are none */
+        words = "";
+    return cop_error_set(error, r, "the launch failed: %s%s%s",
                          *network->text ? network->text
-                                        : "the network has ended");
+                                        : "the network has ended",
+                         *words ? "; the command has printed: " : "", words);
 }
 
 /* Write a session file, which is kept up to date from then on. Entered. */
@@ -183,6 +226,7 @@ static int write_session(struct cop_network *network,
 
 static int start_and_wait(struct cop_network *network,
                           const char *session_path,
+                          char **absent,
                           struct cop_error *error)
 {
     int r;
@@ -194,7 +238,7 @@ static int start_and_wait(struct cop_network *network,
     if (r < 0)
         cop_error_set(error, r, "cannot start: %s", strerror(-r));
     else
-        r = wait_launched(network, error);
+        r = wait_launched(network, absent, error);
     if (r == 0 && session_path)
         r = write_session(network, session_path, error);
     if (r < 0)
@@ -203,20 +247,20 @@ static int start_and_wait(struct cop_network *network,
     return r;
 }
 
-int cop_network_launch(struct cop_network **out,
-                       const struct cop_launch *given,
+/* Launch the tree `*topology` (taken) without the hosts in `*absent`, or NULL.
+ * Returns -ERESTART if more hosts are to be left out: then both are replaced. */
+static int launch_once(struct cop_network **out,
+                       const struct cop_launch *launch,
+                       struct topology **topology,
+                       char **absent,
                        struct cop_error *error)
 {
     struct cop_network *network = NULL;
     struct bootstrap *bootstrap = NULL;
-    struct cop_launch launch;
+    char *more = NULL;
     int r;
 
-    r = options_read(&launch, sizeof(launch), given, sizeof(launch),
-                     "COP_LAUNCH_INIT", error);
-    if (r < 0)
-        return r;
-    r = make_bootstrap(&bootstrap, &launch, error);
+    r = make_bootstrap(&bootstrap, launch, topology, *absent, error);
     if (r < 0)
         return r;
     r = network_new(&network, bootstrap, error);
@@ -229,13 +273,56 @@ int cop_network_launch(struct cop_network **out,
     }
     network->everyone->network = network;
     network->everyone->is_everyone = true;
-    r = start_and_wait(network, launch.session_path, error);
-    if (r < 0) {
-        network_free(network);
-        return r;
+    r = start_and_wait(network, launch->session_path, &more, error);
+    if (r == 0) {
+        *out = network;
+        return 0;
     }
-    *out = network;
-    return 0;
+    if (r == -ERESTART &&
+        topology_subtree(topology, driver_bootstrap(network->driver)->subtree,
+                         0) < 0)
+        r = cop_error_set(error, -ENOMEM, "out of memory");
+    network_free(network);
+    free(*absent);
+    *absent = more;
+    return r;
+}
+
+int cop_network_launch(struct cop_network **out,
+                       const struct cop_launch *given,
+                       struct cop_error *error)
+{
+    uint64_t end_ms = driver_now_ms();
+    struct topology *topology = NULL;
+    struct cop_launch launch;
+    char *absent = NULL;
+    uint64_t now_ms;
+    int r;
+
+    r = options_read(&launch, sizeof(launch), given, sizeof(launch),
+                     "COP_LAUNCH_INIT", error);
+    if (r == 0)
+        r = read_topology(&topology, &launch, error);
+    if (r < 0)
+        return r;
+    end_ms += launch.times.launch_timeout_ms ? launch.times.launch_timeout_ms
+                                             : LIMIT_LAUNCH_TIMEOUT_MS;
+    for (;;) {
+        r = launch_once(out, &launch, &topology, &absent, error);
+        now_ms = driver_now_ms();
+        if (r != -ERESTART)
+            break;
+        if (now_ms >= end_ms) {
+            r = cop_error_set(error, -ETIMEDOUT,
+                              "the launch failed: no agent answers on %s",
+                              absent);
+            break;
+        }
+        launch.times.launch_timeout_ms = (uint32_t)(end_ms - now_ms);
+    }
+    topology_free(topology);
+    free(absent);
+    return r;
 }
 
 int cop_network_write_session(struct cop_network *network,

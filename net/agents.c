@@ -15,11 +15,37 @@
 
 /* ---- which nodes ---- */
 
-/* The nodes on the host of their parent are the parent's to start. */
-static bool needs_agent(const struct topology *tree, uint32_t index)
+const char *agents_absence(const struct bootstrap *bootstrap, const char *host)
 {
-    return strcmp(topology_host(tree, index),
-                  topology_host(tree, topology_parent(tree, index))) != 0;
+    const char *why = strchr(bootstrap->absent, ' ');
+    size_t len = strlen(host);
+
+    for (const char *name = bootstrap->absent; why && name < why;
+         name += strcspn(name, ", ") + 1)
+        if (strncmp(name, host, len) == 0 && strchr(", ", name[len]))
+            return why + 1;
+    return NULL;
+}
+
+uint32_t agents_parent(const struct bootstrap *bootstrap, uint32_t index)
+{
+    const struct topology *tree = bootstrap->subtree;
+
+    do
+        index = topology_parent(tree, index);
+    while (index != 0 && agents_absence(bootstrap, topology_host(tree, index)));
+    return index;
+}
+
+/* The nodes on the host of their parent are the parent's to start. */
+static bool needs_agent(const struct bootstrap *bootstrap, uint32_t index)
+{
+    const struct topology *tree = bootstrap->subtree;
+    const char *host = topology_host(tree, index);
+
+    return !agents_absence(bootstrap, host) &&
+           strcmp(host, topology_host(tree, agents_parent(bootstrap, index))) !=
+               0;
 }
 
 static bool is_same_name(const char *a, const char *b)
@@ -32,25 +58,31 @@ static bool is_same_name(const char *a, const char *b)
     return a_len == b_len && strncasecmp(a, b, a_len) == 0;
 }
 
-bool agents_is_own(const char *host)
+void agents_own_names(const char *names[2], char room[LIMIT_HOST_NAME + 1])
 {
-    const char *slurm = getenv("SLURMD_NODENAME");
-    char own[LIMIT_HOST_NAME + 1];
-
-    if (slurm && is_same_name(host, slurm))
-        return true;
-    if (gethostname(own, sizeof(own)) < 0)
-        return false;
-    own[sizeof(own) - 1] = '\0';
-    return is_same_name(host, own);
+    names[0] = getenv("SLURMD_NODENAME");
+    names[1] = gethostname(room, LIMIT_HOST_NAME + 1) == 0 ? room : NULL;
+    room[LIMIT_HOST_NAME] = '\0';
 }
 
-uint32_t agents_next(const struct topology *tree,
+bool agents_is_own(const char *host)
+{
+    char room[LIMIT_HOST_NAME + 1];
+    const char *names[2];
+
+    agents_own_names(names, room);
+    return (names[0] && is_same_name(host, names[0])) ||
+           (names[1] && is_same_name(host, names[1]));
+}
+
+uint32_t agents_next(const struct bootstrap *bootstrap,
                      uint32_t index,
                      bool (*is_own)(const char *host))
 {
+    const struct topology *tree = bootstrap->subtree;
+
     for (index++; index < topology_count(tree); index++)
-        if (needs_agent(tree, index) && is_own(topology_host(tree, index)))
+        if (needs_agent(bootstrap, index) && is_own(topology_host(tree, index)))
             return index;
     return TOPOLOGY_NONE;
 }
@@ -87,12 +119,100 @@ int agents_bootstrap(struct bootstrap *out,
     return 0;
 }
 
-/* ---- the command ---- */
+/* ---- which hosts ---- */
+
+/* By the name without its domain, in any case. */
+static int compare_short(const void *a, const void *b)
+{
+    const char *one = *(const char *const *)a;
+    const char *other = *(const char *const *)b;
+    size_t one_len = strcspn(one, ".");
+    size_t other_len = strcspn(other, ".");
+    int r = strncasecmp(one, other, one_len < other_len ? one_len : other_len);
+
+    return r ? r : (one_len > other_len) - (one_len < other_len);
+}
 
 static int compare_hosts(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    int r = compare_short(a, b);
+
+    return r ? r : strcmp(*(const char *const *)a, *(const char *const *)b);
 }
+
+int agents_roll(struct agents_roll *out, const struct bootstrap *bootstrap)
+{
+    uint32_t count = topology_count(bootstrap->subtree);
+    struct agents_roll roll = {
+        .hosts = calloc(count, sizeof(*roll.hosts)),
+        .here = calloc(count, sizeof(*roll.here)),
+    };
+    size_t found = 0;
+
+    if (!roll.hosts || !roll.here) {
+        agents_roll_free(&roll);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 1; i < count; i++)
+        if (needs_agent(bootstrap, i))
+            roll.hosts[found++] = topology_host(bootstrap->subtree, i);
+    qsort(roll.hosts, found, sizeof(*roll.hosts), compare_hosts);
+    for (size_t i = 0; i < found; i++)
+        if (i == 0 || strcmp(roll.hosts[i], roll.hosts[i - 1]) != 0)
+            roll.hosts[roll.count++] = roll.hosts[i];
+    *out = roll;
+    return 0;
+}
+
+void agents_roll_free(struct agents_roll *roll)
+{
+    free(roll->hosts);
+    free(roll->here);
+    *roll = (struct agents_roll){0};
+}
+
+void agents_answer(struct agents_roll *roll, const char *name)
+{
+    const char **found = bsearch(&name, roll->hosts, roll->count,
+                                 sizeof(*roll->hosts), compare_short);
+    size_t i = found ? (size_t)(found - roll->hosts) : roll->count;
+
+    while (i > 0 && i < roll->count &&
+           compare_short(&name, &roll->hosts[i - 1]) == 0)
+        i--;
+    for (; i < roll->count && compare_short(&name, &roll->hosts[i]) == 0; i++)
+        if (!roll->here[i] && is_same_name(name, roll->hosts[i])) {
+            roll->here[i] = true;
+            roll->here_count++;
+        }
+}
+
+char *agents_absent(const struct agents_roll *roll,
+                    const struct bootstrap *bootstrap,
+                    const char *why)
+{
+    size_t before = strcspn(bootstrap->absent, " ");
+    const char *comma = before > 0 ? "," : "";
+    char *text = NULL;
+    size_t len;
+    FILE *stream = open_memstream(&text, &len);
+
+    if (!stream)
+        return NULL;
+    fwrite(bootstrap->absent, 1, before, stream);
+    for (size_t i = 0; i < roll->count; i++)
+        if (!roll->here[i]) {
+            fprintf(stream, "%s%s", comma, roll->hosts[i]);
+            comma = ",";
+        }
+    fprintf(stream, " %s", why);
+    if (fclose(stream) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- the command ---- */
 
 /* What the words of a command may name. */
 struct hosts {
@@ -101,36 +221,28 @@ struct hosts {
     char count[16];
 };
 
-/* List the hosts that need an agent, each once. */
-static int list_hosts(const struct topology *tree, struct hosts *out)
+static int list_hosts(const struct bootstrap *bootstrap, struct hosts *out)
 {
-    uint32_t node_count = topology_count(tree);
-    const char **hosts = calloc(node_count, sizeof(*hosts));
     struct hostlist *list = NULL;
+    struct agents_roll roll;
     size_t len = 0;
-    uint32_t found = 0;
-    uint32_t count = 0;
     FILE *stream;
-    int r = -ENOMEM;
+    int r;
 
-    stream = hosts ? open_memstream(&out->names, &len) : NULL;
-    if (!stream)
-        goto out;
-    for (uint32_t i = 1; i < node_count; i++)
-        if (needs_agent(tree, i))
-            hosts[found++] = topology_host(tree, i);
-    qsort(hosts, found, sizeof(*hosts), compare_hosts);
-    for (uint32_t i = 0; i < found; i++)
-        if (i == 0 || strcmp(hosts[i], hosts[i - 1]) != 0)
-            fprintf(stream, "%s%s", count++ ? "," : "", hosts[i]);
-    snprintf(out->count, sizeof(out->count), "%u", count);
-    if (fclose(stream) == 0)
-        r = hostlist_parse(&list, out->names, len, "hosts", NULL);
+    r = agents_roll(&roll, bootstrap);
+    if (r < 0)
+        return r;
+    stream = open_memstream(&out->names, &len);
+    for (size_t i = 0; stream && i < roll.count; i++)
+        fprintf(stream, "%s%s", i > 0 ? "," : "", roll.hosts[i]);
+    snprintf(out->count, sizeof(out->count), "%zu", roll.count);
+    agents_roll_free(&roll);
+    if (!stream || fclose(stream) != 0)
+        return -ENOMEM;
+    r = hostlist_parse(&list, out->names, len, "hosts", NULL);
     if (r == 0)
         r = hostlist_text(list, &out->brief, NULL);
-out:
     hostlist_free(list);
-    free(hosts);
     return r;
 }
 
@@ -181,7 +293,7 @@ int agents_command(char ***out, const struct bootstrap *bootstrap)
     while (bootstrap->launcher_argv[len])
         len++;
     words = calloc(len + 3, sizeof(*words));
-    r = words ? list_hosts(bootstrap->subtree, &hosts) : -ENOMEM;
+    r = words ? list_hosts(bootstrap, &hosts) : -ENOMEM;
     for (size_t i = 0; i < len && r == 0; i++) {
         words[i] = fill_in(bootstrap->launcher_argv[i], &hosts);
         r = words[i] ? 0 : -ENOMEM;

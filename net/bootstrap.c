@@ -53,6 +53,7 @@ enum string {
     STRING_NETWORKS,
     STRING_FILTER_PATH,
     STRING_COMMNODE_PATH,
+    STRING_ABSENT,
     STRING_COUNT
 };
 
@@ -153,6 +154,7 @@ void bootstrap_free(struct bootstrap *bootstrap)
     free(bootstrap->networks);
     free(bootstrap->filter_path);
     free(bootstrap->commnode_path);
+    free(bootstrap->absent);
     free_argv(bootstrap->launcher_argv);
     free_argv(bootstrap->backend_argv);
     topology_free(bootstrap->subtree);
@@ -169,6 +171,7 @@ static void strings_list(struct bootstrap *bootstrap, char **list[STRING_COUNT])
     list[STRING_NETWORKS] = &bootstrap->networks;
     list[STRING_FILTER_PATH] = &bootstrap->filter_path;
     list[STRING_COMMNODE_PATH] = &bootstrap->commnode_path;
+    list[STRING_ABSENT] = &bootstrap->absent;
 }
 
 /* An empty one with these strings, and vectors if there are any. */
@@ -409,6 +412,7 @@ int bootstrap_launch(struct bootstrap **out,
     strings[STRING_NETWORKS] = launch->networks ? launch->networks : "";
     strings[STRING_FILTER_PATH] = filter_path;
     strings[STRING_COMMNODE_PATH] = commnode;
+    strings[STRING_ABSENT] = "";
     r = bootstrap_make(&bootstrap, strings, (const char *const *)launcher_argv,
                        argv_len(launcher_argv),
                        (const char *const *)launch->backend_argv,

@@ -49,6 +49,8 @@ struct bootstrap {
     char *launcher;       /* as in net/launcher.h */
     char **launcher_argv; /* its command; ends in NULL */
     char *networks;       /* CIDRs, or "" for all */
+    char *absent; /* hosts that agents leave out, with commas, a space and
+                             the reason; or "" */
     char *filter_path;
     char *commnode_path;
     char **backend_argv; /* ends in NULL; NULL: none */

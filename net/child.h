@@ -15,7 +15,8 @@ struct child {
     uint32_t rank;
     pid_t pid;      /* 0: no process of ours */
     uint32_t links; /* that are up */
-    bool met;       /* one was up; of the command that starts all: of any */
+    bool met;       /* one was up; of the command that starts all: of any, and
+                       the agents are complete */
     bool over;      /* its end is certain: `text` says how */
     bool told;      /* and was told */
     char *text;     /* or NULL */
@@ -46,6 +47,9 @@ void child_accepted(struct child *child);
 
 /* The end of the node is certain. `how` completes "PROGRAM ...". */
 void child_over(struct child *child, const char *how);
+
+/* The command that starts all nodes says: an agent runs on the host `name`. */
+void child_here(struct child *command, const char *name);
 
 /* The command that starts all nodes says: node `rank`, of which another node may
  * be the parent, has ended; or no node comes that is not here yet. `how`

@@ -39,8 +39,10 @@ struct children {
     struct child *waiting; /* to be started, in this order */
     struct child **waiting_end;
     struct relay *relay; /* to our standard error, or NULL */
-    size_t alive;        /* processes */
-    bool abandoned;      /* this process is a fork: nothing is ours */
+    struct agents_roll roll;
+    size_t alive;   /* processes */
+    bool asked;     /* the command that starts all was asked to end */
+    bool abandoned; /* this process is a fork: nothing is ours */
 };
 
 /* The place of `rank`, or NULL if it is not below us. */
@@ -106,11 +108,18 @@ void child_ended(struct child *command, uint32_t rank, const char *how)
     }
 }
 
+void child_here(struct child *command, const char *name)
+{
+    agents_answer(&command->children->roll, name);
+}
+
 void child_none_comes(struct child *command, const char *how)
 {
     struct children *children = command->children;
     struct child *child;
 
+    if (!command->text)
+        command->text = strdup(how);
     for (uint32_t i = 1; i < children->room; i++) {
         child = children->list[i];
         if (child && child->launcher->is_assembling && !child->met)
@@ -295,9 +304,9 @@ static void on_process(struct ev_loop *loop, ev_io *io, int events)
     child->launcher->ended(child, how);
 }
 
-static void child_kill(const struct child *child)
+static void child_kill(const struct child *child, int signal)
 {
-    syscall(SYS_pidfd_send_signal, child->process.fd, SIGKILL, NULL, 0);
+    syscall(SYS_pidfd_send_signal, child->process.fd, signal, NULL, 0);
 }
 
 /* ---- starting ---- */
@@ -382,15 +391,22 @@ static int start_agents(struct children *children)
     if (*command || children->bootstrap->role != NODE_FRONTEND)
         return 0;
     *command = child_new(children, RANK_NONE);
-    return *command ? child_launch(*command, NULL, NULL) : -ENOMEM;
+    if (!*command || agents_roll(&children->roll, children->bootstrap) < 0)
+        return -ENOMEM;
+    return child_launch(*command, NULL, NULL);
+}
+
+static const char *host_of(const struct child *child)
+{
+    const struct topology *subtree = child_bootstrap(child)->subtree;
+
+    return topology_host(subtree, topology_index(subtree, child->rank));
 }
 
 static int child_start(struct child *child)
 {
     const struct bootstrap *bootstrap = child_bootstrap(child);
-    const struct topology *subtree = bootstrap->subtree;
-    const char *host =
-        topology_host(subtree, topology_index(subtree, child->rank));
+    const char *host = host_of(child);
     char *commnode[] = {bootstrap->commnode_path, NULL};
     char *const *program = commnode;
 
@@ -455,9 +471,10 @@ size_t children_kill(struct children *children)
         child = children->list[i];
         if (!child || child->pid <= 0)
             continue;
-        child_kill(child);
+        child_kill(child, i > 0 || children->asked ? SIGKILL : SIGTERM);
         count++;
     }
+    children->asked = true;
     return count;
 }
 
@@ -473,7 +490,7 @@ void children_kill_stopped(struct children *children)
             waitid(P_PIDFD, (id_t)child->process.fd, &info,
                    WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid != 0)
-            child_kill(child);
+            child_kill(child, SIGKILL);
     }
 }
 
@@ -503,6 +520,7 @@ void children_free(struct children *children)
 {
     if (!children)
         return;
+    children->asked = true; /* this is the last time */
     if (!children->abandoned)
         children_kill(children);
     for (uint32_t i = 0; i < children->room; i++)
@@ -512,6 +530,7 @@ void children_free(struct children *children)
         relay_abandon(children->relay);
     else
         relay_free(children->relay);
+    agents_roll_free(&children->roll);
     free(children->list);
     free(children);
 }
@@ -566,7 +585,7 @@ void children_stop(struct children *children, uint32_t rank, const char *text)
     }
     close_bootstrap(child);
     if (child->pid > 0)
-        child_kill(child);
+        child_kill(child, SIGKILL);
     child->told = true;
     tell_agents(children, rank);
     children->gone(children->arg, rank, child->text ? child->text : text,
@@ -577,8 +596,9 @@ bool children_work(struct children *children)
 {
     const struct bootstrap *bootstrap = children->bootstrap;
     struct child *child;
+    const char *why;
     bool is_remote;
-    char how[160];
+    char how[512];
     int r;
 
     for (int count = 0; children->waiting && count < WORK_COUNT; count++) {
@@ -588,6 +608,13 @@ bool children_work(struct children *children)
             children->waiting_end = &children->waiting;
         if (child->over)
             continue; /* children_stop() */
+        why = agents_absence(bootstrap, host_of(child));
+        if (why) {
+            snprintf(how, sizeof(how),
+                     "was not started: no agent answers on this host: %s", why);
+            child_over(child, how);
+            continue;
+        }
         r = child_start(child);
         if (r == 0) {
             children->begun(children->arg, child->rank);
@@ -605,6 +632,34 @@ bool children_work(struct children *children)
     return children->waiting != NULL;
 }
 
+enum agents_presence children_agents(const struct children *children)
+{
+    const struct agents_roll *roll = &children->roll;
+
+    if (children->bootstrap->missing != COP_MISSING_SKIP ||
+        roll->here_count == 0 || roll->here_count == roll->count)
+        return AGENTS_COMPLETE;
+    return children->list[0]->pid > 0 ? AGENTS_PARTIAL : AGENTS_SILENT;
+}
+
+const char *children_words(const struct children *children)
+{
+    struct child *command = children->room > 0 ? children->list[0] : NULL;
+
+    return command && command->state ? command->launcher->words(command) : "";
+}
+
+char *children_absent(const struct children *children)
+{
+    const struct child *command = children->list[0];
+    char late[64];
+
+    snprintf(late, sizeof(late), "nothing within %u ms (start_timeout)",
+             children->bootstrap->times.start_timeout_ms);
+    return agents_absent(&children->roll, children->bootstrap,
+                         command->text ? command->text : late);
+}
+
 void children_linked(struct children *children, uint32_t rank)
 {
     struct child *child = child_find(children, rank);
@@ -613,7 +668,7 @@ void children_linked(struct children *children, uint32_t rank)
         return;
     child->links++;
     child->met = true;
-    if (children->list[0])
+    if (children->list[0] && children_agents(children) == AGENTS_COMPLETE)
         children->list[0]->met = true;
 }
 

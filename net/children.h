@@ -9,7 +9,7 @@
 
 #include <signal.h>
 
-#include "net/bootstrap.h"
+#include "net/agents.h"
 #include "net/libev.h"
 
 struct children; /* opaque: those of one node */
@@ -70,6 +70,17 @@ void children_unlinked(struct children *children, uint32_t rank);
  * another parent now. They are neither counted nor killed any more. */
 void children_disown(struct children *children);
 
+/* Which agents of this network have answered. */
+enum agents_presence children_agents(const struct children *children);
+
+/* What the command that starts all nodes has printed so far, as one line; "" if
+ * nothing, if a node was met, or there is none. Borrowed. */
+const char *children_words(const struct children *children);
+
+/* `bootstrap.absent` for another launch, without the hosts that are silent.
+ * Free it. NULL: out of memory. */
+char *children_absent(const struct children *children);
+
 /* How many processes live. */
 size_t children_alive(const struct children *children);
 
@@ -77,7 +88,8 @@ size_t children_alive(const struct children *children);
  * yet. They end by that. */
 void children_dismiss(struct children *children);
 
-/* Kill the processes that live. Returns how many. */
+/* Kill the processes that live. A command that starts all nodes gets SIGTERM the
+ * first time: it may have to end what hangs on other hosts. Returns how many. */
 size_t children_kill(struct children *children);
 
 /* Kill those that are stopped, as by SIGSTOP: they do not end by themselves. */

@@ -510,6 +510,21 @@ int driver_error(const struct driver *driver)
     return driver->error;
 }
 
+enum agents_presence driver_agents(const struct driver *driver)
+{
+    return children_agents(driver->children);
+}
+
+const char *driver_words(const struct driver *driver)
+{
+    return children_words(driver->children);
+}
+
+char *driver_absent(const struct driver *driver)
+{
+    return children_absent(driver->children);
+}
+
 struct node *driver_node(struct driver *driver)
 {
     return driver->machine.node;

@@ -23,7 +23,7 @@
 
 #include <coppice/coppice.h>
 
-#include "net/bootstrap.h"
+#include "net/agents.h"
 #include "protocol/node.h"
 
 struct driver; /* opaque */
@@ -167,6 +167,12 @@ void driver_crash(struct driver *driver, int signal);
 /* Why it ended without the machine: the parent could not be reached, or did not
  * know our key (-EACCES). 0 if it lives or ended by itself. Lock held. */
 int driver_error(const struct driver *driver);
+
+/* As children_agents(), children_words() and children_absent()
+ * (net/children.h). Lock held. */
+enum agents_presence driver_agents(const struct driver *driver);
+const char *driver_words(const struct driver *driver);
+char *driver_absent(const struct driver *driver);
 
 /* The node, and what it was told at its birth. Borrowed; lock held. */
 struct node *driver_node(struct driver *driver);

@@ -53,7 +53,10 @@ static void agents_take_line(struct child *command, char *line)
 
     if (strncmp(line + label, ": ", 2) == 0) /* of srun, under SLURM_LABELIO */
         line += label + 2;
-    if (sscanf(line, AGENTS_ENDED " %" SCNu32 " %n", &rank, &at) == 1 && at > 0)
+    if (strncmp(line, AGENTS_HERE " ", sizeof(AGENTS_HERE)) == 0)
+        child_here(command, line + sizeof(AGENTS_HERE));
+    else if (sscanf(line, AGENTS_ENDED " %" SCNu32 " %n", &rank, &at) == 1 &&
+             at > 0)
         child_ended(command, rank, line + at);
     else if (strncmp(line, AGENTS_LOST " ", sizeof(AGENTS_LOST)) == 0)
         child_none_comes(command, line + sizeof(AGENTS_LOST));

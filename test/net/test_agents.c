@@ -103,11 +103,11 @@ TEST(agent_starts_the_heads_of_its_host)
     launch("fe:0 => 127.0.0.2:0 127.0.0.3:0; 127.0.0.2:0 => 127.0.0.2:1;"
            "127.0.0.3:0 => 127.0.0.2:2;",
            argv);
-    first = agents_next(frontend->subtree, 0, agents_is_own);
-    second = agents_next(frontend->subtree, first, agents_is_own);
+    first = agents_next(frontend, 0, agents_is_own);
+    second = agents_next(frontend, first, agents_is_own);
     CU_ASSERT_EQUAL(topology_instance(frontend->subtree, first), 0);
     CU_ASSERT_EQUAL(topology_instance(frontend->subtree, second), 2);
-    CU_ASSERT_EQUAL(agents_next(frontend->subtree, second, agents_is_own),
+    CU_ASSERT_EQUAL(agents_next(frontend, second, agents_is_own),
                     TOPOLOGY_NONE);
 
     CHECK_OK(agents_bootstrap(&bootstrap, frontend, first, 0, address, &error));
@@ -132,6 +132,56 @@ TEST(agent_starts_the_heads_of_its_host)
     topology_free(bootstrap.subtree);
     bootstrap_free(frontend);
     unsetenv("SLURMD_NODENAME");
+}
+
+/* A launch that has failed without the hosts b and x is made again. */
+TEST(hosts_that_are_left_out_get_no_agent)
+{
+    char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
+    char **words;
+
+    launch("fe:0 => a:0 b:0; a:0 => c:0; b:0 => d:0 b:1 x:0; x:0 => e:0;",
+           argv);
+    CU_ASSERT_PTR_NULL(agents_absence(frontend, "b"));
+    free(frontend->absent);
+    frontend->absent = strdup("b,x it is dead, b says");
+    CU_ASSERT_STRING_EQUAL(agents_absence(frontend, "b"), "it is dead, b says");
+    CU_ASSERT_STRING_EQUAL(agents_absence(frontend, "x"), "it is dead, b says");
+    CU_ASSERT_PTR_NULL(agents_absence(frontend, "a"));
+    CU_ASSERT_PTR_NULL(agents_absence(frontend, "bb"));
+    CU_ASSERT_PTR_NULL(agents_absence(frontend, "dead"));
+    CU_ASSERT_EQUAL(agents_parent(frontend, 3), 1); /* c */
+    CU_ASSERT_EQUAL(agents_parent(frontend, 4), 0); /* d */
+    CU_ASSERT_EQUAL(agents_parent(frontend, 7), 0); /* e */
+    CHECK_OK(agents_command(&words, frontend));
+    CU_ASSERT_STRING_EQUAL(words[1], "a,c,d,e");
+    agents_free_command(words);
+    bootstrap_free(frontend);
+}
+
+TEST(roll_says_which_hosts_are_silent)
+{
+    char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
+    struct agents_roll roll;
+    char *absent;
+
+    launch("fe:0 => a.z:0 b:0; a.z:0 => c:0 c:1 A:0; b:0 => d:0 x:0 a.y:0;",
+           argv);
+    free(frontend->absent);
+    frontend->absent = strdup("x old reason");
+    CHECK_OK(agents_roll(&roll, frontend));
+    CU_ASSERT_EQUAL(roll.count, 6);
+    agents_answer(&roll, "A.Z"); /* a.z and A */
+    agents_answer(&roll, "a.z");
+    agents_answer(&roll, "d.any");
+    agents_answer(&roll, "x");
+    agents_answer(&roll, "nobody");
+    CU_ASSERT_EQUAL(roll.here_count, 3);
+    absent = agents_absent(&roll, frontend, "new reason");
+    CU_ASSERT_STRING_EQUAL(absent, "x,a.y,b,c new reason");
+    free(absent);
+    agents_roll_free(&roll);
+    bootstrap_free(frontend);
 }
 
 TEST(unknown_host_of_a_parent_is_named)

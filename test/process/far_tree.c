@@ -118,6 +118,14 @@ static void crash_commnode(struct cop_network *network)
     printf("%s\n", event.text);
 }
 
+/* The number in a variable of the environment; 0: there is none. */
+static uint32_t read_ms(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text ? (uint32_t)atoi(text) : 0;
+}
+
 static double seconds_now(void)
 {
     struct timespec now;
@@ -156,6 +164,8 @@ int main(int argc, char **argv)
         launch.start_argv = argv + 4;
     launch.networks = getenv("FAR_TREE_NETWORKS");
     launch.ports = getenv("FAR_TREE_PORTS");
+    launch.times.start_timeout_ms = read_ms("FAR_TREE_START_MS");
+    launch.times.launch_timeout_ms = read_ms("FAR_TREE_LAUNCH_MS");
     be_patient(&launch);
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
