@@ -30,6 +30,7 @@ struct children {
     const struct launcher *launcher; /* NULL: there are no children */
     const char *address;
     sigset_t mask;
+    sigset_t reset; /* what was not ignored when the network was made */
     children_begun_fn *begun;
     children_gone_fn *gone;
     void *arg;
@@ -316,6 +317,7 @@ int child_spawn(struct child *child, struct spawn *spawn)
     int fd;
 
     spawn->mask = &child->children->mask;
+    spawn->reset = &child->children->reset;
     fd = spawn_process(spawn, &child->pid);
     if (fd < 0)
         return fd;
@@ -437,6 +439,7 @@ int children_new(struct children **out,
     if (bootstrap->subtree) {
         children->room = topology_count(bootstrap->subtree);
         children->launcher = launcher_find(bootstrap->launcher, NULL);
+        spawn_list_reset(&children->reset);
     }
     children->list = calloc(children->room + 1, sizeof(*children->list));
     if (!children->list) {

@@ -42,6 +42,16 @@ void spawn_close(int pair[2])
     }
 }
 
+void spawn_list_reset(sigset_t *out)
+{
+    struct sigaction now;
+
+    sigfillset(out);
+    for (int number = 1; number < NSIG; number++)
+        if (sigaction(number, NULL, &now) < 0 || now.sa_handler == SIG_IGN)
+            sigdelset(out, number);
+}
+
 /* Our environment with `variable` instead of an older one of that name. */
 static char **make_environment(char *variable)
 {
@@ -92,11 +102,15 @@ static int set_attributes(posix_spawnattr_t *attributes,
 
     if (spawn->mask)
         flags |= POSIX_SPAWN_SETSIGMASK;
+    if (spawn->reset)
+        flags |= POSIX_SPAWN_SETSIGDEF;
     if (spawn->leads_session)
         flags |= POSIX_SPAWN_SETSID;
     r = posix_spawnattr_setflags(attributes, flags);
     if (r == 0 && spawn->mask)
         r = posix_spawnattr_setsigmask(attributes, spawn->mask);
+    if (r == 0 && spawn->reset)
+        r = posix_spawnattr_setsigdefault(attributes, spawn->reset);
     return r;
 }
 

@@ -388,3 +388,33 @@ TEST(libev_is_loaded_and_not_seen)
     dlclose(libev);
     tree_end(network);
 }
+
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+/* What the application ignores is ignored in all nodes, as after exec(). */
+TEST(signals_that_are_ignored_stay_so)
+{
+    struct cop_network *network;
+    unsigned long ignored = 0;
+    char line[128];
+    FILE *file;
+
+    CU_ASSERT(signal(SIGHUP, SIG_IGN) != SIG_ERR);
+    CU_ASSERT(signal(SIGUSR2, on_signal) != SIG_ERR);
+    network = tree_launch("1x1");
+    snprintf(line, sizeof(line), "/proc/%d/status",
+             (int)tree_pid(network, tree_rank(network, 0)));
+    file = fopen(line, "re");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    while (fgets(line, sizeof(line), file))
+        sscanf(line, "SigIgn: %lx", &ignored);
+    fclose(file);
+    CU_ASSERT_EQUAL(ignored >> (SIGHUP - 1) & 1, 1);
+    CU_ASSERT_EQUAL(ignored >> (SIGUSR2 - 1) & 1, 0);
+    tree_end(network);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGUSR2, SIG_DFL);
+}
