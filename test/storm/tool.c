@@ -232,8 +232,8 @@ static struct cop_communicator *choose_members(struct flow *flow, bool is_half)
     return some;
 }
 
-/* Open flow `i`. The first three are one of each kind, the last three, too, in
- * another mode. */
+/* Open flow `i`. The last three are of the kinds of the first three, in other
+ * modes. */
 static void flow_open(uint32_t i, uint64_t seed, const char *folder)
 {
     static const enum kind kinds[STREAMS][FLOWS] = {

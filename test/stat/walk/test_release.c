@@ -216,7 +216,7 @@ static void tool_end(pid_t pid)
     CU_ASSERT(WEXITSTATUS(status) == 2 || WEXITSTATUS(status) == 3);
 }
 
-/* It is in the middle of its work; what it has started ends with it. */
+/* Kill the tool while it works. The processes that it has started end, too. */
 static void tool_kill(pid_t pid)
 {
     CU_ASSERT_EQUAL(kill(pid, SIGKILL), 0);
@@ -524,8 +524,8 @@ TEST(a_killed_job_is_its_parents)
     CU_ASSERT(round < ROUNDS);
 }
 
-/* The guard also looks after threads that stop when nobody waits for them any
- * more: here the daemon is stopped before they do. */
+/* The guard also continues threads that stop late, when the daemon itself has
+ * been stopped and waits for them no more. */
 TEST(a_late_thread_is_let_go)
 {
     struct stuck stuck = stuck_start("/proc/self/exe");
