@@ -1,6 +1,5 @@
 /* ask.h - one question to the network of a session file. */
-#ifndef API_ASK_H
-#define API_ASK_H
+#pragma once
 
 #include <coppice/status.h>
 
@@ -19,5 +18,3 @@ int ask_network(struct frame *answer,
                 const struct frame *question,
                 int timeout_ms,
                 struct cop_error *error);
-
-#endif

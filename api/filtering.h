@@ -1,7 +1,6 @@
 /* filtering.h - the filters of all streams at one node, as its driver asks for
  * them: the parts of `struct driver_ops` that every shell has alike. */
-#ifndef API_FILTERING_H
-#define API_FILTERING_H
+#pragma once
 
 #include "filters/loader.h"
 #include "protocol/node.h"
@@ -38,5 +37,3 @@ void filtering_call(struct filtering *filtering,
 /* Why `stream` is not recoverable at this node: a static sentence that begins
  * with "it"; NULL if it is, as far as this node goes. */
 const char *filtering_why_not(struct filtering *filtering, uint32_t stream);
-
-#endif

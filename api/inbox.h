@@ -3,8 +3,7 @@
  *
  * A delivery is in both at once, so a packet that is taken by one way is gone
  * from the other. Places are reused: nothing is allocated for each packet. */
-#ifndef API_INBOX_H
-#define API_INBOX_H
+#pragma once
 
 #include "wire/frame.h"
 
@@ -45,5 +44,3 @@ void inbox_drop(struct inbox *inbox, struct delivery **view);
 
 /* Free the places; every view is empty. */
 void inbox_fini(struct inbox *inbox);
-
-#endif

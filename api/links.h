@@ -1,7 +1,6 @@
 /* links.h - the links that were lost, as their orphans have reported: what a
  * lossy sync names (PROTOCOL 10.6). */
-#ifndef API_LINKS_H
-#define API_LINKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void links_write(const struct links *links,
                  uint64_t place,
                  char *text,
                  size_t len);
-
-#endif

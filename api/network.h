@@ -10,8 +10,7 @@
  *
  * Everything here is under the driver's lock. A public function enters the
  * network, does its work, and leaves it. */
-#ifndef API_NETWORK_H
-#define API_NETWORK_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -87,5 +86,3 @@ void network_take(struct cop_network *network,
 
 /* End the network at once: no process is left. Entered. */
 void network_abort(struct cop_network *network);
-
-#endif

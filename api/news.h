@@ -2,8 +2,7 @@
  * it the oldest are dropped. Events that a node can bring about as often as it
  * likes are at most LIMIT_EVENTS_OF_NODE for each rank, so that no node pushes
  * the events of others out. */
-#ifndef API_NEWS_H
-#define API_NEWS_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -35,5 +34,3 @@ int news_take(struct news *news, struct cop_event *out);
 
 /* Free what is left. */
 void news_fini(struct news *news);
-
-#endif

@@ -1,6 +1,5 @@
 /* options.h - the structs that a tool fills in, whatever its version. */
-#ifndef API_OPTIONS_H
-#define API_OPTIONS_H
+#pragma once
 
 #include <coppice/error.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ int options_read(void *to,
                  size_t least,
                  const char *init,
                  struct cop_error *error);
-
-#endif

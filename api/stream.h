@@ -1,6 +1,5 @@
 /* stream.h - one stream, as the tool sees it. */
-#ifndef API_STREAM_H
-#define API_STREAM_H
+#pragma once
 
 #include <coppice/coppice.h>
 #include <uthash.h>
@@ -68,5 +67,3 @@ void stream_take_early(struct cop_stream *stream);
 
 /* Free it; no call is inside. */
 void stream_free(struct cop_stream *stream);
-
-#endif

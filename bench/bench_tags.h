@@ -1,6 +1,5 @@
 /* bench_tags.h - what the front-end of a benchmark asks of its back-ends. */
-#ifndef BENCH_BENCH_TAGS_H
-#define BENCH_BENCH_TAGS_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -26,5 +25,3 @@ enum bench_tag {
 
 /* Elements of one array: 1 MiB. */
 #define BENCH_ARRAY_COUNT ((UINT32_C(1) << 20) / (uint32_t)sizeof(double))
-
-#endif

@@ -4,8 +4,7 @@
  * The n-th number of a back-end is integers_draw() of its rank and n, so it is
  * known what the sum of each wave and the union of all have to be. Functions return 0 or a negative errno,
  * and have then said why on stderr. */
-#ifndef BENCH_CENSUS_H
-#define BENCH_CENSUS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +56,3 @@ void census_end(struct census *census);
 
 /* The sum of what the `count` members `ranks` send as number `wave`, from 1. */
 uint64_t census_truth(const uint32_t *ranks, uint32_t count, uint32_t wave);
-
-#endif

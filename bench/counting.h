@@ -4,8 +4,7 @@
  * Faults and processor time are those of /proc; system calls, context switches,
  * and where faults fall, those of bench/events.h. Processes that end meanwhile
  * are left out. */
-#ifndef BENCH_COUNTING_H
-#define BENCH_COUNTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ enum counting_role counting_role_of(const char *words, size_t len);
 /* What the address is, by the text of /proc/PID/maps; COUNTING_HEAP if it is
  * not there. */
 enum counting_what counting_place(const char *maps, uint64_t address);
-
-#endif

@@ -3,8 +3,7 @@
  * A round takes every side in turn: A B, A B, A B. What disturbs the machine
  * for a while disturbs both, so it is the ratio of a round's two figures that
  * counts, not the figures. */
-#ifndef BENCH_DUEL_H
-#define BENCH_DUEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ int duel_written(void);
 
 /* Seconds since some moment; never goes back. */
 double duel_now_s(void);
-
-#endif

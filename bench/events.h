@@ -4,8 +4,7 @@
  * Nobody is stopped for it: an event costs its process some 0.2 us. System
  * calls are told to root only (or with kernel.perf_event_paranoid -1), faults
  * to everybody. */
-#ifndef BENCH_EVENTS_H
-#define BENCH_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int events_take(struct events *events, struct event **list, size_t *count);
 
 /* Stop recording and free `events`. NULL is fine. */
 void events_close(struct events *events);
-
-#endif

@@ -2,8 +2,7 @@
  * mode, and one for the bare tree.
  *
  * Functions return 0 or a negative errno, and have then said why on stderr. */
-#ifndef BENCH_EXACTNESS_H
-#define BENCH_EXACTNESS_H
+#pragma once
 
 #include "bench/mode.h"
 #include "bench/options.h"
@@ -41,5 +40,3 @@ int death_measure(const struct options *options,
 
 /* Commnodes lose the connection to their parents, so many a minute. */
 int faults_measure(const struct options *options, const struct shape *shape);
-
-#endif

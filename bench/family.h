@@ -1,6 +1,5 @@
 /* family.h - the processes below another one, as /proc shows them. */
-#ifndef BENCH_FAMILY_H
-#define BENCH_FAMILY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ int family_read(struct family *family, pid_t root);
 
 /* Free what `family` holds. */
 void family_fini(struct family *family);
-
-#endif

@@ -3,8 +3,7 @@
  * measures failures.
  *
  * Functions return 0 or a negative errno, and have then said why on stderr. */
-#ifndef BENCH_FEEDING_H
-#define BENCH_FEEDING_H
+#pragma once
 
 #include <coppice/coppice.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int feeding_check(struct feeding *feeding);
 
 /* End the network and free `feeding`. NULL is fine. */
 void feeding_end(struct feeding *feeding);
-
-#endif

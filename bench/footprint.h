@@ -1,6 +1,5 @@
 /* footprint.h - what a process costs while it stands there. */
-#ifndef BENCH_FOOTPRINT_H
-#define BENCH_FOOTPRINT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -23,5 +22,3 @@ int footprint_below(pid_t root, struct sample *inner, struct sample *leaf);
 /* Processor time of `root` and of all processes below it that live now, in
  * microseconds. 0 where the kernel does not say it. */
 double footprint_cpu_us(pid_t root);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Each is a function of its sender and of how many that has sent, so that the
  * front-end can compute what the union must be. */
-#ifndef BENCH_INTEGERS_H
-#define BENCH_INTEGERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ size_t integers_count(const struct integers *integers);
 /* How many of `wanted` are missing in `integers`. */
 size_t integers_missing(const struct integers *integers,
                         const struct integers *wanted);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Functions return 0 or a negative errno; the sentence goes to stderr at the
  * place where the cause is known. */
-#ifndef BENCH_KIDS_H
-#define BENCH_KIDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -102,5 +101,3 @@ int kids_write_all(int fd, const void *data, uint32_t len);
 /* A leaf's answers to `count` of KIDS_INTS, and of the two with arrays. */
 int kids_send_ints(int up, uint32_t count);
 int kids_send_arrays(int up, uint32_t count);
-
-#endif

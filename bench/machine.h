@@ -1,7 +1,6 @@
 /* machine.h - what this machine asks for the three things of which the figures
  * of all benchmarks are made. */
-#ifndef BENCH_MACHINE_H
-#define BENCH_MACHINE_H
+#pragma once
 
 struct machine {
     double fault_us;   /* the first touch of a page of anonymous memory */
@@ -18,5 +17,3 @@ int machine_measure(struct machine *machine);
 
 /* Measure and print one line, which stands above every table. */
 void machine_print(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* merging.h - a synthetic job in a tree of real processes, merged once. */
-#ifndef BENCH_MERGING_H
-#define BENCH_MERGING_H
+#pragma once
 
 #include "bench/sample.h"
 #include "bench/synthetic.h"
@@ -25,5 +24,3 @@ int merging_run(struct merging *merging,
 
 /* Say why it failed, if `r` says so. End the tree and wait for all of it. */
 void merging_end(struct merging *merging, int r);
-
-#endif

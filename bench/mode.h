@@ -1,6 +1,5 @@
 /* mode.h - the ways in which a stream may treat a failure, to be compared. */
-#ifndef BENCH_MODE_H
-#define BENCH_MODE_H
+#pragma once
 
 #include <coppice/coppice.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ const char *mode_name(enum mode mode);
 int mode_open(enum mode mode,
               struct cop_network *network,
               struct cop_stream **out);
-
-#endif

@@ -1,6 +1,5 @@
 /* options.h - the command line that all benchmarks share. */
-#ifndef BENCH_OPTIONS_H
-#define BENCH_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int options_number(const char *option,
 
 /* Whether `word` is one of those in `list`, with commas between. */
 bool options_lists(const char *list, const char *word);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The rate at a packet is the mean over the last PULSE_SPAN packets, as in the
  * dissertation's figure 8.3. Times are in seconds, and ascend. */
-#ifndef BENCH_PULSE_H
-#define BENCH_PULSE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ struct pulse_dip pulse_look(const struct sample *arrivals,
                             double from_s,
                             double until_s,
                             double usual);
-
-#endif

@@ -10,8 +10,7 @@
  * orphan has another parent, and the root knows. There are two such trees,
  * Coppice and the bare one; the code that measures treats them alike.
  * Functions return 0 or a negative errno, and have then said why on stderr. */
-#ifndef BENCH_RESCUE_H
-#define BENCH_RESCUE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -96,5 +95,3 @@ struct rescue_report {
     uint32_t ordinal;
     uint32_t took_us; /* from when it noticed until now */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* sample.h - figures measured again and again, and what they say. */
-#ifndef BENCH_SAMPLE_H
-#define BENCH_SAMPLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ double sample_quantile(const struct sample *sample, double quantile);
 int sample_ratio(struct sample *out,
                  const struct sample *numerator,
                  const struct sample *denominator);
-
-#endif

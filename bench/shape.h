@@ -1,6 +1,5 @@
 /* shape.h - which tree a benchmark is run on: "flat:16" or "8x8". */
-#ifndef BENCH_SHAPE_H
-#define BENCH_SHAPE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ uint32_t shape_leaves(const struct shape *shape);
 
 /* How many nodes it has in all, the root excluded. */
 uint32_t shape_nodes(const struct shape *shape);
-
-#endif

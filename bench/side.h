@@ -3,8 +3,7 @@
  * There are two, Coppice and the bare tree; a benchmark treats them alike, so
  * that the code that measures is the same. Functions return 0 or a negative
  * errno, and have then said why on stderr. */
-#ifndef BENCH_SIDE_H
-#define BENCH_SIDE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ extern const struct side ours_side;
 /* Path of the program `name` that lies beside the running one, in `path`.
  * Returns 0, -ENAMETOOLONG or an error of the system. */
 int side_program(char *path, size_t room, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* start.h - launching a network of the benchmarks' back-ends. */
-#ifndef BENCH_START_H
-#define BENCH_START_H
+#pragma once
 
 struct cop_network;
 
@@ -21,5 +20,3 @@ int start_network(struct cop_network **out,
  * returns 0 or -ENOTCONN; else a negative errno, which is said. Returns the exit
  * status. */
 int start_back_end(int (*serve)(struct cop_network *network));
-
-#endif

@@ -1,8 +1,7 @@
 /* synthetic.h - a synthetic job: the stacks of its tasks are computed from a
  * seed, so it may be as large as one likes, and what merging them must give is
  * known. */
-#ifndef BENCH_SYNTHETIC_H
-#define BENCH_SYNTHETIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ int synthetic_parse(struct synthetic *job,
 int synthetic_tree(struct tree **out,
                    const struct synthetic *job,
                    uint32_t daemon);
-
-#endif

@@ -1,7 +1,6 @@
 /* traffic.h - what the processes of a benchmark send each other, as the kernel
  * counts it. */
-#ifndef BENCH_TRAFFIC_H
-#define BENCH_TRAFFIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ int traffic_parse(const char *text,
                   const char *group,
                   const char *name,
                   uint64_t *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* commnode.h - the commnode's shell, inside the library for its program. */
-#ifndef COMMNODE_COMMNODE_H
-#define COMMNODE_COMMNODE_H
+#pragma once
 
 #include <coppice/error.h>
 
@@ -18,5 +17,3 @@ COP_API int cop_commnode_start(char *const *argv);
  * (PROTOCOL 12.5), and stay for their life. The front-end's bootstrap comes on
  * standard input. Returns an exit status. */
 COP_API int cop_commnode_agent(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* crash.h - a commnode whose filter call crashes says so before it dies
  * (PROTOCOL 11.5). */
-#ifndef COMMNODE_CRASH_H
-#define COMMNODE_CRASH_H
+#pragma once
 
 #include "net/driver.h"
 
@@ -11,5 +10,3 @@ void crash_watch(struct driver *driver);
 
 /* This thread is about to make a filter call. */
 void crash_prepare(void);
-
-#endif

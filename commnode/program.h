@@ -1,7 +1,6 @@
 /* program.h - a node that is started on this host for a process on another one:
  * its bootstrap comes from there, and its end is told there. */
-#ifndef COMMNODE_PROGRAM_H
-#define COMMNODE_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool program_accepted(struct program *program);
 
 /* Its process has ended. Closes the descriptors. Returns its wait status. */
 int program_reap(struct program *program);
-
-#endif

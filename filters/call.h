@@ -1,6 +1,5 @@
 /* call.h - one call of a filter; private to the loader. */
-#ifndef FILTERS_CALL_H
-#define FILTERS_CALL_H
+#pragma once
 
 #include "filters/loader.h"
 
@@ -26,5 +25,3 @@ int call_fail(struct cop_filter_call *call, int code);
  * which no function may return, is -EINVAL. Says which function failed, unless a
  * reason was given before. */
 int call_result(struct cop_filter_call *call, const char *function, int result);
-
-#endif

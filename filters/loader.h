@@ -5,8 +5,7 @@
  *   ACTION_UNLOAD  loader_free()
  *
  * A loader may be used from any thread, by one at a time. */
-#ifndef FILTERS_LOADER_H
-#define FILTERS_LOADER_H
+#pragma once
 
 #include <coppice/filter.h>
 
@@ -88,5 +87,3 @@ int loader_call(struct loader *loader,
  * Returns 1 with tag and payload in `out`, which is then the caller's; 0 if the
  * filter has no state yet or no `get_state`; or a negative errno. */
 int loader_state(struct loader *loader, struct frame *out);
-
-#endif

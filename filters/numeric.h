@@ -1,7 +1,6 @@
 /* numeric.h - what the filters for numbers share: numbers of every type, alone
  * or in arrays, combined value by value and element by element. */
-#ifndef FILTERS_NUMERIC_H
-#define FILTERS_NUMERIC_H
+#pragma once
 
 #include <coppice/filter.h>
 
@@ -343,5 +342,3 @@ static inline int numeric_filter(enum numeric_op op,
         return r;
     return cop_filter_emit(call, packet);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* numeric_total.h - the join form of the filters for numbers: a state that has
  * taken in any number of packets of one format, value by value and element by
  * element. Cumulative streams use it; all others use the wave form. */
-#ifndef FILTERS_NUMERIC_TOTAL_H
-#define FILTERS_NUMERIC_TOTAL_H
+#pragma once
 
 #include "filters/numeric.h"
 
@@ -159,5 +158,3 @@ static inline int numeric_total_pack(const void *state, struct cop_packet **out)
     {                                                                          \
         return numeric_total_join(op, state, packet, call);                    \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* plugin.h - a filter's shared object: found by name, opened, checked. */
-#ifndef FILTERS_PLUGIN_H
-#define FILTERS_PLUGIN_H
+#pragma once
 
 #include <coppice/filter.h>
 
@@ -38,5 +37,3 @@ const char *plugin_why_not_cumulative(const struct cop_filter *filter);
 /* Why a stream with `filter` upwards is not recoverable (PROTOCOL 9.4): a
  * sentence that begins with "it"; NULL: it is recoverable. */
 const char *plugin_why_not_recoverable(const struct cop_filter *filter);
-
-#endif

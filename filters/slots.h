@@ -1,6 +1,5 @@
 /* slots.h - the filter states of one cumulative stream at one node, by key. */
-#ifndef FILTERS_SLOTS_H
-#define FILTERS_SLOTS_H
+#pragma once
 
 #include "filters/call.h"
 
@@ -23,5 +22,3 @@ void slots_fini(struct slots *slots, const struct cop_filter *filter);
 int slots_call(struct slots *slots,
                struct cop_packet *const *packets,
                struct cop_filter_call *call);
-
-#endif

@@ -1,6 +1,5 @@
 /* communicator.h - a set of back-ends. */
-#ifndef FRONTEND_COMMUNICATOR_H
-#define FRONTEND_COMMUNICATOR_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -16,5 +15,3 @@ struct cop_communicator {
  * -ENOMEM. */
 int communicator_members(const struct cop_communicator *communicator,
                          struct ranks *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* guarantee.h - which kind of stream keeps what its options ask for. */
-#ifndef FRONTEND_GUARANTEE_H
-#define FRONTEND_GUARANTEE_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -17,5 +16,3 @@ int guarantee_choose(struct stream_definition *definition,
                      enum cop_guarantee guarantee,
                      const char *directories,
                      struct cop_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* program.h - whether what a launch needs is there, before anything starts. */
-#ifndef FRONTEND_PROGRAM_H
-#define FRONTEND_PROGRAM_H
+#pragma once
 
 #include <coppice/error.h>
 
@@ -18,5 +17,3 @@ int program_check(const char *name,
 /* Check that each directory of `path`, separated by colons, is one. Returns 0
  * or -ENOENT with a sentence. */
 int program_check_directories(const char *path, struct cop_error *error);
-
-#endif

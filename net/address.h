@@ -4,8 +4,7 @@
  * ADDRESS PORT ...", the same port throughout, at most ADDRESS_COUNT_MAX of
  * them (PROTOCOL 1.1). Networks are CIDRs with commas between them, such as
  * "10.0.0.0/8,fd00::/8"; "" is all networks. */
-#ifndef NET_ADDRESS_H
-#define NET_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool address_is_ours(const char *host);
 /* As address_is_own(), or any other loopback address: one may go there by ssh, but not
  * leave the machine. */
 bool address_is_local(const char *host);
-
-#endif

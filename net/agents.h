@@ -4,8 +4,7 @@
  * It starts these nodes; they start their own children on the same host. All
  * agents have the front-end's bootstrap, so each finds its host in the topology
  * by itself, and the parents' ports by their ranks (net/ports.h). */
-#ifndef NET_AGENTS_H
-#define NET_AGENTS_H
+#pragma once
 
 #include <coppice/error.h>
 
@@ -94,5 +93,3 @@ int agents_bootstrap(struct bootstrap *out,
                      uint32_t parent,
                      char address[LIMIT_ADDRESS + 1],
                      struct cop_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * environment (PROTOCOL 12.1): 4 bytes of magic, a length, the key, and one
  * packet. An attaching back-end gets its own from a session file
  * (net/session.h). */
-#ifndef NET_BOOTSTRAP_H
-#define NET_BOOTSTRAP_H
+#pragma once
 
 #include <coppice/coppice.h>
 #include <sys/types.h>
@@ -128,5 +127,3 @@ void bootstrap_accepted(struct bootstrap *bootstrap);
 
 /* Free it, and wipe the key; closes its descriptor. NULL is fine. */
 void bootstrap_free(struct bootstrap *bootstrap);
-
-#endif

@@ -1,6 +1,5 @@
 /* child.h - one child of a node, for children.c and the launchers alone. */
-#ifndef NET_CHILD_H
-#define NET_CHILD_H
+#pragma once
 
 #include "net/children.h"
 #include "net/launcher.h"
@@ -60,5 +59,3 @@ void child_none_comes(struct child *command, const char *how);
 /* Write bytes to our standard error, which may not be read: never blocks. They
  * are lost if there is no memory or thread for it. */
 void child_print(struct child *child, const char *bytes, size_t len);
-
-#endif

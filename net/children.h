@@ -4,8 +4,7 @@
  * bootstrap on a descriptor (PROTOCOL 12.1).
  *
  * Everything here is called under the driver's lock, while no thread polls. */
-#ifndef NET_CHILDREN_H
-#define NET_CHILDREN_H
+#pragma once
 
 #include <signal.h>
 
@@ -94,5 +93,3 @@ size_t children_kill(struct children *children);
 
 /* Kill those that are stopped, as by SIGSTOP: they do not end by themselves. */
 void children_kill_stopped(struct children *children);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Everything here is called under the driver's lock. Watchers may be touched
  * only while no thread polls the loop; see connections_flush(). */
-#ifndef NET_CONNECTION_H
-#define NET_CONNECTION_H
+#pragma once
 
 #include "net/handshake.h"
 #include "net/libev.h"
@@ -148,5 +147,3 @@ bool connections_flush(struct connections *set, bool polling);
 /* Whether one that was closed still has bytes to send or waits for its peer
  * to read them. */
 bool connections_linger(const struct connections *set);
-
-#endif

@@ -1,6 +1,5 @@
 /* descriptors.h - how many descriptors a node may need (PROTOCOL 12.4). */
-#ifndef NET_DESCRIPTORS_H
-#define NET_DESCRIPTORS_H
+#pragma once
 
 #include "net/bootstrap.h"
 
@@ -10,5 +9,3 @@
  * Returns 0, or -EMFILE with a sentence. */
 int descriptors_check(const struct bootstrap *bootstrap,
                       struct cop_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The addresses are tried in turn, each when the one before has failed or has
  * been silent for 250 ms. The first that answers is taken. */
-#ifndef NET_DIAL_H
-#define NET_DIAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ int dial_new(struct dial **out,
 
 /* Give up, if it is not over, and free. NULL is fine. */
 void dial_free(struct dial *dial);
-
-#endif

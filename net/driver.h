@@ -18,8 +18,7 @@
  *     driver_step() for what the application asks, driver_wait() for answers;
  *     EVENT_SHUTDOWN, driver_wait() for the end, driver_reap(); driver_free().
  */
-#ifndef NET_DRIVER_H
-#define NET_DRIVER_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -180,5 +179,3 @@ const struct bootstrap *driver_bootstrap(const struct driver *driver);
 
 /* Milliseconds of the monotonic clock, as in events. */
 uint64_t driver_now_ms(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* driver_parts.h - the parts of a driver, for the files of the driver alone.
  *
  * Each struct is written by the file that it names. */
-#ifndef NET_DRIVER_PARTS_H
-#define NET_DRIVER_PARTS_H
+#pragma once
 
 #include "net/children.h"
 #include "net/connection.h"
@@ -183,5 +182,3 @@ void driver_call_free(struct driver *driver);
  * and continued after `freeze_ms`; or reset the connection `parent`, which may
  * be NULL. `kind` is an enum cop_injection. A stop returns when it is over. */
 void injection_suffer(int kind, uint32_t freeze_ms, struct connection *parent);
-
-#endif

@@ -1,7 +1,6 @@
 /* filter_calls.h - the filter calls of a node: one at a time, for a part of
  * each turn (PROTOCOL 5.1). All functions are called with the helm's lock held. */
-#ifndef NET_FILTER_CALLS_H
-#define NET_FILTER_CALLS_H
+#pragma once
 
 #include "net/driver.h"
 #include "net/helm.h"
@@ -52,5 +51,3 @@ void filter_calls_end(struct filter_calls *calls);
  * helm's work(), so that the helm may be taken from us meanwhile. Returns
  * whether a call still waits for a thread to run it. */
 bool filter_calls_run(struct filter_calls *calls, bool at_helm);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * fork() copies one thread only. So all locks are held over a fork, and in the
  * child each owner is told before its lock is free again. */
-#ifndef NET_FORKS_H
-#define NET_FORKS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -19,5 +18,3 @@ struct forks_guard {
 /* From now on hold `guard->lock` over forks, until forks_remove(). */
 void forks_add(struct forks_guard *guard);
 void forks_remove(struct forks_guard *guard);
-
-#endif

@@ -13,8 +13,7 @@
  * and seal (PROTOCOL 1.2): it can be neither replayed nor reflected.
  *
  * Pure: bytes in, bytes out. The caller brings the nonce and keeps the time. */
-#ifndef NET_HANDSHAKE_H
-#define NET_HANDSHAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,5 +99,3 @@ const struct handshake_identity *handshake_peer(
 
 /* A sentence for an error of handshake_take(). */
 const char *handshake_error(int code);
-
-#endif

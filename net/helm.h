@@ -10,8 +10,7 @@
  * thread that leaves the helm, and only if it is not set already. So it costs
  * nothing while some thread waits, and next to nothing while one thread comes
  * and goes. */
-#ifndef NET_HELM_H
-#define NET_HELM_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -114,5 +113,3 @@ void helm_attended(struct helm *helm);
  * thread takes the helm from us. */
 void helm_yield(struct helm *helm, bool slow);
 void helm_resume(struct helm *helm);
-
-#endif

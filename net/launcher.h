@@ -2,8 +2,7 @@
  *
  * To add one: a file launcher_NAME.c with its table, and a line in the list of
  * launcher.c. The children's own life is in net/children.c. */
-#ifndef NET_LAUNCHER_H
-#define NET_LAUNCHER_H
+#pragma once
 
 #include <coppice/error.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ extern const struct launcher launcher_local, launcher_ssh, launcher_slurm,
 /* The launcher of that name, "local" if NULL; or NULL with a sentence: there is
  * none. */
 const struct launcher *launcher_find(const char *name, struct cop_error *error);
-
-#endif

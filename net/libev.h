@@ -8,8 +8,7 @@
  * Everything in net/ includes this header, and calls the functions of libev by
  * their own names. One that is not listed here is an undefined symbol when
  * libcoppice is linked: add it to both lists. */
-#ifndef NET_LIBEV_H
-#define NET_LIBEV_H
+#pragma once
 
 #include <coppice/error.h>
 #include <ev.h>
@@ -65,5 +64,3 @@ int libev_load(struct cop_error *error);
 /* ev_run(). Returns whether it could wait for its descriptors: not if the
  * application has closed them. libev would end the process then. */
 bool libev_run(struct ev_loop *loop, int flags);
-
-#endif

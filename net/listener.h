@@ -1,6 +1,5 @@
 /* listener.h - where a node is called by its children. */
-#ifndef NET_LISTENER_H
-#define NET_LISTENER_H
+#pragma once
 
 #include <coppice/error.h>
 
@@ -37,5 +36,3 @@ void listener_abandon(struct listener *listener);
 
 /* Where we are called, as in net/address.h. Borrowed. */
 const char *listener_address(const struct listener *listener);
-
-#endif

@@ -1,7 +1,6 @@
 /* output.h - what waits to be written to a socket: copied bytes, and between
  * them long payloads by reference. */
-#ifndef NET_OUTPUT_H
-#define NET_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void output_drop(struct output *output);
 
 /* Drop it, and free the queue. */
 void output_fini(struct output *output);
-
-#endif

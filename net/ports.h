@@ -3,8 +3,7 @@
  * A network may have a range of ports (`cop_launch.ports`). A node tries them
  * in an order that follows from its rank. So a process that knows the host and
  * the rank of a node, and nothing else, finds the node (PROTOCOL 12.5). */
-#ifndef NET_PORTS_H
-#define NET_PORTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ int ports_read(struct ports *out, const char *text);
 /* The port that node `rank` tries as number `nth`, from 0. The range must not
  * be empty. */
 uint16_t ports_nth(const struct ports *ports, uint32_t rank, uint32_t nth);
-
-#endif

@@ -1,7 +1,6 @@
 /* question.h - one question to a network's front-end, from outside
  * (PROTOCOL 15.1). */
-#ifndef NET_QUESTION_H
-#define NET_QUESTION_H
+#pragma once
 
 #include "net/bootstrap.h"
 #include "wire/frame.h"
@@ -19,5 +18,3 @@ int question_ask(struct frame *answer,
                  const struct frame *question,
                  uint32_t timeout_ms,
                  struct cop_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Any process may connect to a node: a flood of connections without the key must
  * not become a flood of lines. */
-#ifndef NET_REFUSALS_H
-#define NET_REFUSALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool refusals_add(struct refusals *refusals, uint64_t now_ms);
  * whichever second it is), to be written now; 0 while it has not ended. The
  * next second begins with the next refusal. */
 uint32_t refusals_left_out(struct refusals *refusals, uint64_t now_ms);
-
-#endif

@@ -3,8 +3,7 @@
  * A thread of its own writes, so that relay_put() never blocks. O_NONBLOCK is
  * no way around the thread: the flag belongs to the open file, which other
  * processes, such as the user's shell, share. */
-#ifndef NET_RELAY_H
-#define NET_RELAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void relay_free(struct relay *relay);
 /* Free the memory and nothing else: in a child that was forked, which does not
  * have the thread. NULL is fine. */
 void relay_abandon(struct relay *relay);
-
-#endif

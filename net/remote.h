@@ -1,7 +1,6 @@
 /* remote.h - a process of ours that starts nodes on other hosts, such as ssh:
  * the lines of its standard output, and the end of its standard error. */
-#ifndef NET_REMOTE_H
-#define NET_REMOTE_H
+#pragma once
 
 #include "net/child.h"
 
@@ -38,5 +37,3 @@ const char *remote_words(struct child *child);
 
 /* Close the descriptors. */
 void remote_close(struct child *child);
-
-#endif

@@ -3,8 +3,7 @@
  * It holds the session's key, so it is made with mode 0600, never seen half
  * written. It names the directories of the filters, so it is refused, by root
  * too, if another user owns it, and if other users may read or write it. */
-#ifndef NET_SESSION_H
-#define NET_SESSION_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -52,5 +51,3 @@ int session_read(struct bootstrap **out,
                  const char *path,
                  uint32_t spread,
                  struct cop_error *error);
-
-#endif

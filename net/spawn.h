@@ -2,8 +2,7 @@
  *
  * For the children of a node, and for the node that `coppice-commnode --start`
  * starts on the far side of an ssh. */
-#ifndef NET_SPAWN_H
-#define NET_SPAWN_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ int spawn_pipe(int pair[2]);
 
 /* Close the ends that are open, those that are not -1. */
 void spawn_close(int pair[2]);
-
-#endif

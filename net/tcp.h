@@ -1,6 +1,5 @@
 /* tcp.h - sockets of links. */
-#ifndef NET_TCP_H
-#define NET_TCP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ void tcp_reset(int fd);
 /* The words for errno `error`: those of the C library, not translated, which
  * would cost an orphan a hundredth of its recovery. */
 const char *tcp_error(int error);
-
-#endif

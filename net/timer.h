@@ -3,8 +3,7 @@
  * The application may close that descriptor, and another file may get its
  * number. So it is never read, and each change says whether it is a timer still.
  */
-#ifndef NET_TIMER_H
-#define NET_TIMER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ bool timer_rest(struct timer *timer, uint64_t now_ms);
 
 /* Let it fire now, for good. Returns false if it is no timer any more. */
 bool timer_fire(const struct timer *timer);
-
-#endif

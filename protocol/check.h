@@ -2,8 +2,7 @@
  *
  * For the simulator, the searches and the fuzz targets, which ask after each
  * step; no product does. */
-#ifndef PROTOCOL_CHECK_H
-#define PROTOCOL_CHECK_H
+#pragma once
 
 #include "protocol/node.h"
 
@@ -14,5 +13,3 @@
  * the fields and their values. Nothing is checked of a node that has ended, or
  * that has run out of memory. */
 bool node_check(const struct node *node, char text[NODE_CHECK_TEXT]);
-
-#endif

@@ -9,8 +9,7 @@
  * other end has said which window it grants. Silence for `silence_ms` is a
  * failure; heartbeats go on links that were idle in our direction
  * (PROTOCOL 6.1). Pure: time comes in, decisions go out. */
-#ifndef PROTOCOL_LINK_H
-#define PROTOCOL_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ uint64_t link_deadline_ms(const struct link *link);
 /* We stood still for the last `stall_ms`: they are no silence, and before there
  * is one what has come meanwhile is read, within a heartbeat (PROTOCOL 6.2). */
 void link_forgive(struct link *link, uint64_t stall_ms, uint64_t now_ms);
-
-#endif

@@ -10,8 +10,7 @@
  * be done comes out as values; nothing calls back, so nothing re-enters.
  *
  * A front-end is a node without a parent, a back-end one without children. */
-#ifndef PROTOCOL_NODE_H
-#define PROTOCOL_NODE_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -427,5 +426,3 @@ bool node_missing(const struct node *node,
 
 /* How many bytes the node holds on `stream`, for oracles and status. */
 uint64_t node_held_bytes(const struct node *node, uint32_t stream);
-
-#endif

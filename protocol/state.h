@@ -3,8 +3,7 @@
  *
  * Out of memory: `failed` is set, and the node ends with the step. Functions
  * that can fail in no other way return nothing. */
-#ifndef PROTOCOL_STATE_H
-#define PROTOCOL_STATE_H
+#pragma once
 
 #include "protocol/heal/heal.h"
 #include "protocol/launch/launch.h"
@@ -263,5 +262,3 @@ void heartbeat_attempt(struct node *node);
 int heartbeat_take(struct node *node,
                    struct peer *peer,
                    const struct frame *frame);
-
-#endif

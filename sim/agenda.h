@@ -2,8 +2,7 @@
  *
  * Entries of the same millisecond come in the order in which they were made:
  * no pointer and no hash decides anything. */
-#ifndef SIM_AGENDA_H
-#define SIM_AGENDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ bool agenda_take(struct agenda *agenda, struct agenda_entry *out);
 
 /* Free the storage. */
 void agenda_fini(struct agenda *agenda);
-
-#endif

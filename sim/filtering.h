@@ -1,7 +1,6 @@
 /* filtering.h - the filters of one simulated node: real ones, loaded through
  * filters/loader.h and run here. */
-#ifndef SIM_FILTERING_H
-#define SIM_FILTERING_H
+#pragma once
 
 #include "filters/loader.h"
 
@@ -30,5 +29,3 @@ void filtering_call(struct filtering *filters,
 
 /* Forget the filters of `stream`. */
 void filtering_unload(struct filtering *filters, uint32_t stream);
-
-#endif

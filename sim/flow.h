@@ -2,8 +2,7 @@
  *
  * Bytes that were written together may arrive in pieces, and pieces together
  * with what was written later; never in another order. */
-#ifndef SIM_FLOW_H
-#define SIM_FLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ uint64_t flow_waiting_ms(const struct flow *flow, uint64_t now_ms);
 
 /* Free the storage. */
 void flow_fini(struct flow *flow);
-
-#endif

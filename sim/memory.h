@@ -3,8 +3,7 @@
  * The simulator is a test instrument: when it has no memory for its own
  * books it says so and ends the program. What the machine allocates is not
  * allocated here. */
-#ifndef SIM_MEMORY_H
-#define SIM_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ char *memory_format(const char *format, ...)
 /* Make room for one more element of `size` bytes in `*list`, which holds
  * `count` and has room for `*room`. */
 void memory_grow(void *list, size_t *room, size_t count, size_t size);
-
-#endif

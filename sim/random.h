@@ -1,8 +1,7 @@
 /* random.h - a small seeded generator: xoshiro256**, seeded by splitmix64.
  *
  * The C library's rand() differs between systems; a seed must not. */
-#ifndef SIM_RANDOM_H
-#define SIM_RANDOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ uint64_t random_between(struct random *random, uint64_t low, uint64_t high);
 
 /* True in `percent` of 100 calls. */
 bool random_chance(struct random *random, unsigned percent);
-
-#endif

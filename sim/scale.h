@@ -1,6 +1,5 @@
 /* scale.h - what a large tree costs: messages and bytes at each kind of node. */
-#ifndef SIM_SCALE_H
-#define SIM_SCALE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@
  * Returns 0; -EIO with a line in `out` if one of them does not succeed; -EINVAL
  * if `text` is no such tree. */
 int scale_run(const char *text, FILE *out);
-
-#endif

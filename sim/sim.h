@@ -16,8 +16,7 @@
  *
  * Nodes are named by their index. For a node of the tree it is the rank; nodes
  * that attach later, and observers, have the numbers behind these, in order. */
-#ifndef SIM_SIM_H
-#define SIM_SIM_H
+#pragma once
 
 #include <stdio.h>
 
@@ -374,5 +373,3 @@ bool sim_trace_is(struct sim *sim,
                   const char *expected,
                   const char *file,
                   int number);
-
-#endif

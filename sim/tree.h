@@ -1,8 +1,7 @@
 /* tree.h - the shape of a simulated tree, from a text such as
  * "0(1(3,4),2)": ranks, and in parentheses their children. Rank 0 is the
  * front-end, a rank without children a back-end. */
-#ifndef SIM_TREE_H
-#define SIM_TREE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ void tree_link(struct tree *tree);
 
 /* Free the storage. */
 void tree_fini(struct tree *tree);
-
-#endif

@@ -1,7 +1,6 @@
 /* world.h - what the simulated world is made of; for the files of sim/ that
  * are sim.h's other side. */
-#ifndef SIM_WORLD_H
-#define SIM_WORLD_H
+#pragma once
 
 #include "sim/agenda.h"
 #include "sim/filtering.h"
@@ -243,5 +242,3 @@ void world_trace_tell(struct sim *sim,
 
 /* A delay of one hop. */
 uint64_t world_delay_ms(struct sim *sim);
-
-#endif

@@ -1,6 +1,5 @@
 /* list.h - arrays that grow by one element at a time. */
-#ifndef STAT_LIST_H
-#define STAT_LIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
  *
  * Returns 0, or -ENOMEM with the array as it was. */
 int list_grow(void *list, size_t count, size_t size);
-
-#endif

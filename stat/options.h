@@ -1,6 +1,5 @@
 /* options.h - the command line of coppice-stat. */
-#ifndef STAT_OPTIONS_H
-#define STAT_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int options_read(struct options *options,
 
 /* Write what --help says. */
 void options_usage(FILE *file);
-
-#endif

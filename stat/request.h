@@ -1,6 +1,5 @@
 /* request.h - what coppice-stat asks its daemons. */
-#ifndef STAT_REQUEST_H
-#define STAT_REQUEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -142,5 +141,3 @@ int answer_unpack(struct answer *answer, const struct cop_packet *packet);
 
 /* Write the name of this boot of this host's kernel; "" if there is none. */
 void request_boot(char text[REQUEST_BOOT_SIZE]);
-
-#endif

@@ -1,6 +1,5 @@
 /* batch.h - many runs on several processors. */
-#ifndef STUDY_BATCH_H
-#define STUDY_BATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ const struct study_step *study_batch_step(const struct study_batch *batch,
                                           uint32_t algorithm,
                                           uint32_t seed,
                                           uint32_t failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* bound.h - the best that any assignment of orphans could reach. */
-#ifndef STUDY_BOUND_H
-#define STUDY_BOUND_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ int64_t study_bound(const struct table_site *sites,
                     uint32_t count,
                     const uint32_t *orphans,
                     uint32_t height);
-
-#endif

@@ -1,7 +1,6 @@
 /* run.h - one run of the study: failures one after another in a tree, and the
  * adoptions that one algorithm chooses. */
-#ifndef STUDY_RUN_H
-#define STUDY_RUN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ int study_run(const struct study_tree *tree,
 
 /* The tree before any failure, as a step. Returns 0 or -ENOMEM. */
 int study_begin(const struct study_tree *tree, struct study_step *step);
-
-#endif

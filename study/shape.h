@@ -3,8 +3,7 @@
  * Back-ends are only counted: 100^4 has 1,010,101 internal nodes and 100,000,000
  * back-ends. Ranks of internal nodes are 0 to count - 1, in the order of the
  * topology. */
-#ifndef STUDY_SHAPE_H
-#define STUDY_SHAPE_H
+#pragma once
 
 #include <coppice/error.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void study_tree_fini(struct study_tree *tree);
 
 /* Make a new table of the tree; table_free() it. Returns 0 or -ENOMEM. */
 int study_tree_table(const struct study_tree *tree, struct table **out);
-
-#endif

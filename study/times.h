@@ -1,6 +1,5 @@
 /* times.h - times measured on this machine. */
-#ifndef STUDY_TIMES_H
-#define STUDY_TIMES_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ int study_time(FILE *file,
  *
  * Returns 0 or a negative errno from the system. */
 int study_time_cost(struct study_cost *cost, uint32_t fan_out);
-
-#endif

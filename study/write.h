@@ -1,6 +1,5 @@
 /* write.h - the results of a study as a table, CSV or JSON. */
-#ifndef STUDY_WRITE_H
-#define STUDY_WRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ struct study_report {
 /* Write all rows. The rows of a table are medians over the seeds; counts are
  * sums over the failures so far. Returns 0 or -ENOMEM; check ferror() too. */
 int study_write(FILE *file, const struct study_report *report);
-
-#endif

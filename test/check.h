@@ -1,8 +1,7 @@
 /* check.h - one CUnit program per test file, with an honest exit status.
  *
  * CUnit's own main returns 0 whatever happened; check_run() does not. */
-#ifndef TEST_CHECK_H
-#define TEST_CHECK_H
+#pragma once
 
 #include <CUnit/Basic.h>
 #include <CUnit/TestDB.h>
@@ -70,5 +69,3 @@ static inline int check_run(const char *suite)
     CU_cleanup_registry();
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What must come is waited for so long; what takes longer is as good as never.
  * A test of a time-out sets that one itself. */
-#ifndef TEST_PATIENCE_H
-#define TEST_PATIENCE_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -27,5 +26,3 @@ static inline void be_patient(struct cop_launch *launch)
     if (times->launch_timeout_ms == 0)
         times->launch_timeout_ms = 5 * PATIENCE_MS;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * had of a core is the time for which a test may ask that something ends in
  * time: on a quiet machine it is nearly the clock's, on a busy one a part of
  * it. */
-#ifndef TEST_SHARE_H
-#define TEST_SHARE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,5 +46,3 @@ static inline long share_end(struct share *share)
     CU_ASSERT_EQUAL(pthread_join(share->thread, NULL), 0);
     return share->ms;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* command.h - the command line of a tool that asks one network. */
-#ifndef TOOLS_COMMAND_H
-#define TOOLS_COMMAND_H
+#pragma once
 
 #include <getopt.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int command_end(int status, int failed);
 
 /* Milliseconds of the monotonic clock. */
 uint64_t command_now_ms(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* failure.h - one injected failure, and the recoveries that follow. */
-#ifndef TOOLS_FAILURE_H
-#define TOOLS_FAILURE_H
+#pragma once
 
 #include <coppice/status.h>
 #include <signal.h>
@@ -56,5 +55,3 @@ void failure_fini(struct failure *failure);
 int failure_breakdown(const struct cop_recovered *reports,
                       size_t count,
                       FILE *file);
-
-#endif

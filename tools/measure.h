@@ -1,6 +1,5 @@
 /* measure.h - times and numbers as people write and read them. */
-#ifndef TOOLS_MEASURE_H
-#define TOOLS_MEASURE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ int measure_number(const char *text,
                    uint32_t min,
                    uint32_t max,
                    uint32_t *number);
-
-#endif

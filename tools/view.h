@@ -1,6 +1,5 @@
 /* view.h - a network's status, as a tree on a terminal. */
-#ifndef TOOLS_VIEW_H
-#define TOOLS_VIEW_H
+#pragma once
 
 #include <coppice/status.h>
 #include <stdio.h>
@@ -57,5 +56,3 @@ void view_count(const struct view *view, FILE *file);
 int view_summarise(const struct view *view,
                    const struct view_style *style,
                    FILE *file);
-
-#endif

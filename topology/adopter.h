@@ -28,8 +28,7 @@
  *
  * Pure: the results depend on the table and the orphan only. Random numbers come
  * from the orphan's seed. */
-#ifndef TOPOLOGY_ADOPTER_H
-#define TOPOLOGY_ADOPTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,5 +98,3 @@ int adopter_survey_pick(struct adopter_survey *survey,
                         const struct adopter_orphan *orphan,
                         uint32_t turn,
                         uint32_t *rank);
-
-#endif

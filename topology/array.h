@@ -1,6 +1,5 @@
 /* array.h - arrays on the heap that grow by one element at a time. */
-#ifndef TOPOLOGY_ARRAY_H
-#define TOPOLOGY_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@
  *
  * Returns 0, or -ENOMEM with the array as it was. */
 int array_grow(void *list, size_t count, size_t size);
-
-#endif

@@ -8,8 +8,7 @@
  * its line. A range whose first number begins with '0' is as wide as that
  * number: [08-11] is 08, 09, 10, 11. Several brackets multiply, the last
  * counting fastest. The order is kept, and so are hosts named twice. */
-#ifndef TOPOLOGY_HOSTLIST_H
-#define TOPOLOGY_HOSTLIST_H
+#pragma once
 
 #include <coppice/error.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ const char *hostlist_host(const struct hostlist *list, uint32_t index);
  * Returns 0, and `*text` is the caller's to free(): `*len` bytes (`len` may be
  * NULL) and a zero byte; or -ENOMEM. */
 int hostlist_text(const struct hostlist *list, char **text, size_t *len);
-
-#endif

@@ -1,6 +1,5 @@
 /* hostname.h - what may be the name of a host. */
-#ifndef TOPOLOGY_HOSTNAME_H
-#define TOPOLOGY_HOSTNAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ bool hostname_has(char c);
  * characters, the first not '-', so that no program that is given the name as
  * an argument can take it for an option. */
 bool hostname_valid(const char *name, size_t len);
-
-#endif

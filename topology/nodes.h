@@ -1,6 +1,5 @@
 /* nodes.h - the nodes of a topology. Private to topology/. */
-#ifndef TOPOLOGY_NODES_H
-#define TOPOLOGY_NODES_H
+#pragma once
 
 #include "topology/topology.h"
 
@@ -54,5 +53,3 @@ int nodes_link(struct topology **out,
                uint32_t count,
                uint32_t root,
                const struct edge *edges);
-
-#endif

@@ -1,6 +1,5 @@
 /* source.h - a text that is being parsed, and errors with their place in it. */
-#ifndef TOPOLOGY_SOURCE_H
-#define TOPOLOGY_SOURCE_H
+#pragma once
 
 #include <coppice/error.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ int source_read(char **text,
                 const char *path,
                 size_t max,
                 struct cop_error *error);
-
-#endif

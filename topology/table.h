@@ -15,8 +15,7 @@
  * record about a back-end is kept, to tell whether the next one is news.
  *
  * Pure: no clock, no random, no log. */
-#ifndef TOPOLOGY_TABLE_H
-#define TOPOLOGY_TABLE_H
+#pragma once
 
 #include "topology/topology.h"
 
@@ -226,5 +225,3 @@ uint32_t table_subtree_height(const struct table *table, uint32_t rank);
 bool table_is_below(const struct table *table,
                     uint32_t rank,
                     uint32_t ancestor);
-
-#endif

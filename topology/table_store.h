@@ -2,8 +2,7 @@
  *
  * For the files table*.c only. Nodes refer to each other by index. If ranks are
  * indices, as in balanced trees, the array of ranks is not kept. */
-#ifndef TOPOLOGY_TABLE_STORE_H
-#define TOPOLOGY_TABLE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -126,5 +125,3 @@ uint64_t store_node_part(const struct table *table, uint32_t index);
 
 /* Check that no path is a circle. Returns 0, -EBADMSG or -ENOMEM. */
 int paths_check(const struct table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* text.h - a text that grows while it is written. */
-#ifndef TOPOLOGY_TEXT_H
-#define TOPOLOGY_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void text_number(struct text *text, uint64_t number, unsigned width);
  * (`len` may be NULL) and a zero byte; or -ENOMEM if anything failed.
  * `text` is empty afterwards. */
 int text_take(struct text *text, char **out, size_t *len);
-
-#endif

@@ -12,8 +12,7 @@
  * The present parent of each node is in the topology table: topology/table.h.
  *
  * Pure but for topology_read(): no clock, no random, no log. */
-#ifndef TOPOLOGY_TOPOLOGY_H
-#define TOPOLOGY_TOPOLOGY_H
+#pragma once
 
 #include <coppice/error.h>
 #include <stdbool.h>
@@ -161,5 +160,3 @@ int topology_encode(const struct topology *topo, char **text, size_t *len);
  * Returns 0, and `*out` is the caller's; -EPROTO if the bytes are not a topology;
  * or -ENOMEM. */
 int topology_decode(struct topology **out, const char *text, size_t len);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A ring that grows by doubling and gives its memory back when it is empty
  * and large, so that a burst does not stay for life. */
-#ifndef WIRE_FIFO_H
-#define WIRE_FIFO_H
+#pragma once
 
 #include "wire/frame.h"
 
@@ -53,5 +52,3 @@ struct queued *fifo_at(const struct fifo *fifo, uint32_t index);
 
 /* Take the oldest, which must be there; its frame is the caller's. */
 struct queued fifo_pop(struct fifo *fifo);
-
-#endif

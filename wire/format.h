@@ -1,8 +1,7 @@
 /* format.h - what "%d %alf" says: a list of types and shapes.
  *
  * The grammar is in coppice/packet.h. */
-#ifndef WIRE_FORMAT_H
-#define WIRE_FORMAT_H
+#pragma once
 
 #include <coppice/packet.h>
 
@@ -29,5 +28,3 @@ int format_parse(struct format *out, const char *text);
 /* Write the item of `type` and `shape` in its usual spelling to `out`, of at
  * least FORMAT_ITEM_MAX bytes. Returns its length. */
 size_t format_item_write(char *out, enum cop_type type, enum cop_shape shape);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * A frame is a small value, and copying it does not copy the payload:
  * frame_ref() makes a copy that may be kept. */
-#ifndef WIRE_FRAME_H
-#define WIRE_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -204,5 +203,3 @@ unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len);
 int frame_reader_filled(struct frame_reader *reader,
                         size_t len,
                         struct frame *out);
-
-#endif

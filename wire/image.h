@@ -10,8 +10,7 @@
  *
  * Strings are `c#` with their NULs, floats `u#` (tpl has none); an array of
  * no elements is a mark in the signature and has no field. */
-#ifndef WIRE_IMAGE_H
-#define WIRE_IMAGE_H
+#pragma once
 
 #include <coppice/packet.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ int image_view_new(struct image_view **out,
 
 /* Free `view`. NULL is fine. */
 void image_view_free(struct image_view *view);
-
-#endif

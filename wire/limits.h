@@ -1,8 +1,7 @@
 /* limits.h - every limit and default of the protocol, named once.
  *
  * PROTOCOL 13 has the times; bytes are bytes. */
-#ifndef WIRE_LIMITS_H
-#define WIRE_LIMITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -84,5 +83,3 @@
 
 /* Rounds in which nobody listens: then there is no network (11.3a). */
 #define LIMIT_REFUSED_ROUNDS 2
-
-#endif

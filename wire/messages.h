@@ -12,8 +12,7 @@
  * Not in the table: DATA, whose values have names in struct frame; END, GOODBYE
  * and SILENCE, which have none; READY, CLAIM, CONTROL, RECORD, FAN_OUT, EXPEL,
  * TOTAL and FAREWELL, whose values are in the payload (the tag of CONTROL is its type). */
-#ifndef WIRE_MESSAGES_H
-#define WIRE_MESSAGES_H
+#pragma once
 
 #include "wire/frame.h"
 #include "wire/limits.h"
@@ -182,5 +181,3 @@ MESSAGES(MESSAGE_STRUCT, MESSAGE_MEMBER, MESSAGE_BOUNDED)
     struct frame msg_##name##_encode(const struct msg_##name *msg);            \
     int msg_##name##_decode(const struct frame *frame, struct msg_##name *out);
 MESSAGES(MESSAGE_PAIR, MESSAGE_MEMBER, MESSAGE_BOUNDED)
-
-#endif

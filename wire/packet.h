@@ -2,8 +2,7 @@
  *
  * The public half is in coppice/packet.h. Control payloads (claims, openings,
  * readiness and so on) are packets too: one way to pack, one to validate. */
-#ifndef WIRE_PACKET_H
-#define WIRE_PACKET_H
+#pragma once
 
 #include <coppice/packet.h>
 
@@ -30,5 +29,3 @@ int packet_pack_va(struct payload **out, const char *format, va_list list);
  * cop_packet_unpack(); it takes a reference of its own and is the caller's.
  * `payload` may be NULL. Returns 0 or -ENOMEM. */
 int packet_open(struct cop_packet **out, struct payload *payload);
-
-#endif

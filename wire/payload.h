@@ -4,8 +4,7 @@
  * forwarded packet share one (PROTOCOL 2.3). The count of references is atomic:
  * an application may free in one thread what the network still sends in
  * another. */
-#ifndef WIRE_PAYLOAD_H
-#define WIRE_PAYLOAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void payload_age(uint64_t now_ms);
 
 /* Free all kept memory. */
 void payload_give_back(void);
-
-#endif

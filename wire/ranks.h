@@ -2,8 +2,7 @@
  *
  * The members of a claim (PROTOCOL 10.1) are such a set: a set, never a
  * number of members. All of 1,048,576 ranks in a row take one run. */
-#ifndef WIRE_RANKS_H
-#define WIRE_RANKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ const uint32_t *ranks_pairs(const struct ranks *set);
  * Returns 0, -EBADMSG if they are no ascending runs, or not all below
  * LIMIT_NODES, or -ENOMEM; `set` is untouched on error. */
 int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Any thread may call at any time, also in a child that was forked meanwhile:
  * no call waits. While another thread changes the set, a call does without it. */
-#ifndef WIRE_SPARES_H
-#define WIRE_SPARES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void spares_age(struct spares *spares, uint64_t now_ms);
 
 /* Give back all that are kept. */
 void spares_clear(struct spares *spares);
-
-#endif

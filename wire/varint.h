@@ -1,7 +1,6 @@
 /* varint.h - numbers of few bytes: seven bits in each, the lowest first; the
  * highest bit says that another byte follows. */
-#ifndef WIRE_VARINT_H
-#define WIRE_VARINT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ static inline int64_t varint_unfold(uint64_t folded)
 {
     return (int64_t)(folded >> 1) ^ -(int64_t)(folded & 1);
 }
-
-#endif

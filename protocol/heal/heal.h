@@ -1,6 +1,5 @@
 /* heal.h - records, orphans, adoption, fan-outs; for the machine's own files. */
-#ifndef PROTOCOL_HEAL_HEAL_H
-#define PROTOCOL_HEAL_HEAL_H
+#pragma once
 
 #include "protocol/heal/recovery.h"
 #include "protocol/heal/suspect.h"
@@ -247,5 +246,3 @@ void fan_out_exchange(struct node *node, struct peer *peer);
 int fan_out_take(struct node *node,
                  const struct peer *peer,
                  const struct frame *frame);
-
-#endif

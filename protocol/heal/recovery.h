@@ -1,7 +1,6 @@
 /* recovery.h - the parts of an orphan's recovery, their durations, and the
  * report to the front-end (PROTOCOL 6.7). Private to the machine. */
-#ifndef PROTOCOL_HEAL_RECOVERY_H
-#define PROTOCOL_HEAL_RECOVERY_H
+#pragma once
 
 #include "protocol/node.h"
 
@@ -70,5 +69,3 @@ int recovery_take(struct node *node,
 
 /* Free the reports. */
 void recovery_fini(struct node *node);
-
-#endif

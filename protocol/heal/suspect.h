@@ -1,7 +1,6 @@
 /* suspect.h - nodes that the front-end suspects or has declared lost
  * (PROTOCOL 6.8). Front-end only; private to the machine. */
-#ifndef PROTOCOL_HEAL_SUSPECT_H
-#define PROTOCOL_HEAL_SUSPECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ uint64_t suspect_deadline_ms(const struct node *node);
 
 /* Free the suspects. */
 void suspect_fini(struct node *node);
-
-#endif

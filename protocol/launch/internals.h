@@ -6,8 +6,7 @@
  * after each `each` nodes. An address is told by what differs from the one
  * before: the numbers in it that are other ones. So a node of a cluster takes
  * 3 to 6 bytes, whatever its number of addresses. */
-#ifndef PROTOCOL_LAUNCH_INTERNALS_H
-#define PROTOCOL_LAUNCH_INTERNALS_H
+#pragma once
 
 #include "wire/limits.h"
 
@@ -51,5 +50,3 @@ int internals_begin(struct internals_reader *reader,
  * Returns 1; 0 behind the last; or -EBADMSG. */
 int internals_next(struct internals_reader *reader,
                    struct roster_internal *out);
-
-#endif

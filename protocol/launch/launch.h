@@ -1,7 +1,6 @@
 /* launch.h - readiness, joins, launching around nodes that do not start, and
  * ending. Private to the machine. */
-#ifndef PROTOCOL_LAUNCH_LAUNCH_H
-#define PROTOCOL_LAUNCH_LAUNCH_H
+#pragma once
 
 #include "protocol/launch/roster.h"
 #include "protocol/node.h"
@@ -155,5 +154,3 @@ void join_forget(struct node *node, const struct peer *peer);
 /* Handle JOIN and JOINED, as launch_ready(). */
 int join_asked(struct node *node, struct peer *peer, struct frame *frame);
 int join_answered(struct node *node, const struct frame *frame);
-
-#endif

@@ -4,8 +4,7 @@
  * started, and those that are missing (PROTOCOL 12.2). TABLE goes down with the
  * internal nodes of the whole tree. A node keeps it packed: in a large tree the
  * addresses of all are most of what it knows, and it needs few of them. */
-#ifndef PROTOCOL_LAUNCH_ROSTER_H
-#define PROTOCOL_LAUNCH_ROSTER_H
+#pragma once
 
 #include "topology/table.h"
 #include "wire/frame.h"
@@ -75,5 +74,3 @@ int roster_table(struct payload *payload, struct table **out);
 /* The addresses at which internal node `rank` listens, to be freed. Returns 0;
  * -ENOENT if there is no such node, -EBADMSG or -ENOMEM. */
 int roster_address(struct payload *payload, uint32_t rank, char **out);
-
-#endif

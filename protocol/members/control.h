@@ -3,8 +3,7 @@
  * Stream 0 opens and closes streams, sets their parameters, adds joiners,
  * removes lost back-ends, and ends the network (PROTOCOL 3.1). Its packets
  * are numbered like those of any stream. */
-#ifndef PROTOCOL_MEMBERS_CONTROL_H
-#define PROTOCOL_MEMBERS_CONTROL_H
+#pragma once
 
 #include "protocol/node.h"
 
@@ -54,5 +53,3 @@ int control_encode(const struct control *control, struct frame *out);
 /* Read a FRAME_CONTROL from the network. `out` is untouched on error.
  * Returns 0, -EBADMSG or -ENOMEM. */
 int control_decode(const struct frame *frame, struct control *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* members.h - the members of the streams, back-ends that no branch covers, and
  * snapshots. Private to the machine. */
-#ifndef PROTOCOL_MEMBERS_MEMBERS_H
-#define PROTOCOL_MEMBERS_MEMBERS_H
+#pragma once
 
 #include "protocol/members/control.h"
 #include "protocol/node.h"
@@ -130,5 +129,3 @@ void snapshot_refresh(struct node *node,
  * that lack earlier control packets are sent a snapshot too. `frame` is
  * borrowed. Returns 0 or an error as in intake.c. */
 int snapshot_take(struct node *node, const struct frame *frame);
-
-#endif

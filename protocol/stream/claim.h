@@ -3,8 +3,7 @@
  * Every member of the set has every packet up to `received`. Whatever the
  * members sent before they settled `settled` was sent up this link before the
  * claim (PROTOCOL 10.1). A claim about a set never becomes false. */
-#ifndef PROTOCOL_STREAM_CLAIM_H
-#define PROTOCOL_STREAM_CLAIM_H
+#pragma once
 
 #include "wire/fifo.h"
 #include "wire/ranks.h"
@@ -34,5 +33,3 @@ int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out);
 /* Read a claim from the network. `out` is untouched on error.
  * Returns 0, -EBADMSG or -ENOMEM. */
 int claim_decode(const struct frame *frame, struct claim *out);
-
-#endif

@@ -5,8 +5,7 @@
  * half a window. So up to half a window may be consumed and not given back:
  * a frame of more than that passes when half the window is free. Were it to
  * wait for more, it could wait for ever (PROTOCOL 3.4). */
-#ifndef PROTOCOL_STREAM_CREDIT_H
-#define PROTOCOL_STREAM_CREDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ int debit_take(struct debit *debit, uint32_t window, size_t len);
 /* `len` bytes were consumed here. Returns how many to give back now, 0 if it
  * is not worth a frame yet. */
 uint32_t debit_consume(struct debit *debit, size_t len);
-
-#endif

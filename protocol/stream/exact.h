@@ -3,8 +3,7 @@
  *
  * exact.c has what all nodes do, retain.c the back-end's part, accept.c the
  * front-end's. */
-#ifndef PROTOCOL_STREAM_EXACT_H
-#define PROTOCOL_STREAM_EXACT_H
+#pragma once
 
 #include "protocol/stream/stream.h"
 #include "protocol/stream/tally.h"
@@ -234,5 +233,3 @@ void accept_end_hopeless(struct node *node);
 /* A sync waits for the marker that is sent next: before it is, as waves may be
  * accepted then. */
 void accept_sync(struct stream *stream);
-
-#endif

@@ -9,8 +9,7 @@
  *        |               |               |                      |
  *       [.][.][.][.][.][.][7][8][9][10][11][12][13][14][15][16][17]
  */
-#ifndef PROTOCOL_STREAM_FEED_H
-#define PROTOCOL_STREAM_FEED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ void feed_drop(struct feed *feed, uint64_t number);
 
 /* Bytes of the frames after `from` up to `upto`, as far as they are here. */
 uint64_t feed_bytes(const struct feed *feed, uint64_t from, uint64_t upto);
-
-#endif

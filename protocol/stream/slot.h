@@ -7,8 +7,7 @@
  *
  * The states themselves are in the filter: calls change them, one after the
  * other. What is noted here of a slot changes when such a call begins. */
-#ifndef PROTOCOL_STREAM_SLOT_H
-#define PROTOCOL_STREAM_SLOT_H
+#pragma once
 
 #include "protocol/stream/total.h"
 
@@ -123,5 +122,3 @@ void totals_part(struct node *node,
 
 /* Bytes that wait, beside the states in the filter (PROTOCOL 17.9). */
 uint64_t totals_bytes(const struct stream *stream);
-
-#endif

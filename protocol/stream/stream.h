@@ -1,6 +1,5 @@
 /* stream.h - the state of one stream at one node; private to the machine. */
-#ifndef PROTOCOL_STREAM_STREAM_H
-#define PROTOCOL_STREAM_STREAM_H
+#pragma once
 
 #include "protocol/members/control.h"
 #include "protocol/node.h"
@@ -458,5 +457,3 @@ void failure_call_ended(struct node *node, uint32_t id);
 void failure_reported(struct node *node,
                       const struct msg_fault *fault,
                       const char *text);
-
-#endif

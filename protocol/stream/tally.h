@@ -9,8 +9,7 @@
  *      child 1  [7][8][9]           wave 7: both have answered: released.
  *      child 2  [7][OVER 8]   --->  wave 8: child 1's packet, and the check of
  *                                   OVER; wave 9: the same */
-#ifndef PROTOCOL_STREAM_TALLY_H
-#define PROTOCOL_STREAM_TALLY_H
+#pragma once
 
 #include "protocol/stream/wave.h"
 
@@ -125,5 +124,3 @@ uint64_t tally_parts(const struct tally *tally, uint32_t slot);
 
 /* Bytes of packets that wait; OVER does not count. */
 uint64_t tally_bytes(const struct tally *tally);
-
-#endif

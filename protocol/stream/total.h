@@ -1,7 +1,6 @@
 /* total.h - what a child has in total, and whose: the message TOTAL of a
  * cumulative stream (PROTOCOL 17.4). */
-#ifndef PROTOCOL_STREAM_TOTAL_H
-#define PROTOCOL_STREAM_TOTAL_H
+#pragma once
 
 #include "wire/fifo.h"
 #include "wire/ranks.h"
@@ -30,5 +29,3 @@ int total_encode(const struct total *total,
 /* Read a TOTAL from the network. `out` is untouched on error.
  * Returns 0, -EBADMSG or -ENOMEM. */
 int total_decode(const struct frame *frame, struct total *out);
-
-#endif

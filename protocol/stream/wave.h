@@ -9,8 +9,7 @@
  *      child 2  [7]          --->  released; 8 waits for child 2
  *
  * Numbers are (epoch, wave) as in packet.h and compare as one number. */
-#ifndef PROTOCOL_STREAM_WAVE_H
-#define PROTOCOL_STREAM_WAVE_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -113,5 +112,3 @@ bool wave_has_alone(const struct wave *wave);
 
 /* Bytes that wait. */
 uint64_t wave_bytes(const struct wave *wave);
-
-#endif

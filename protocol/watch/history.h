@@ -1,6 +1,5 @@
 /* history.h - recoveries as an observer reads them (PROTOCOL 15.7). */
-#ifndef PROTOCOL_WATCH_HISTORY_H
-#define PROTOCOL_WATCH_HISTORY_H
+#pragma once
 
 #include <coppice/status.h>
 
@@ -17,5 +16,3 @@ int history_decode(const struct frame *frame,
                    size_t room,
                    size_t *count,
                    uint64_t *next);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Rows go up the tree in ROWS frames, to which each node adds its own, and from
  * the front-end to the observer. */
-#ifndef PROTOCOL_WATCH_ROWS_H
-#define PROTOCOL_WATCH_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -89,5 +88,3 @@ struct row *rows_find(const struct rows *rows, uint32_t rank);
  * Its age is how long that has been so. `rows` must be sorted. Returns 0 or
  * -ENOMEM. */
 int rows_degrade(struct rows *rows);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Nothing else in the machine depends on this: no stream, claim or adoption
  * waits for it. */
-#ifndef PROTOCOL_WATCH_STATUS_H
-#define PROTOCOL_WATCH_STATUS_H
+#pragma once
 
 #include "protocol/node.h"
 #include "protocol/watch/rows.h"
@@ -178,5 +177,3 @@ int inject_asked(struct node *node,
 /* Handle INJECT from the parent. `frame` is borrowed. Returns 0 or an error as
  * in intake.c. */
 int inject_take(struct node *node, const struct frame *frame);
-
-#endif

@@ -5,8 +5,7 @@
  * failure_timeout, nor when its other end was neither dead nor stopped nor cut
  * off. Until the launch is complete the same with a start's limit instead of
  * failure_timeout (PROTOCOL 12.2b). */
-#ifndef SIM_SWARM_DETECTION_H
-#define SIM_SWARM_DETECTION_H
+#pragma once
 
 #include "sim/sim.h"
 #include "sim/swarm/tally.h"
@@ -20,5 +19,3 @@ void detection_accused(struct sim *sim,
 
 /* Fail the world if some link should have been closed by now. */
 void detection_look(struct sim *sim);
-
-#endif

@@ -1,6 +1,5 @@
 /* faults.h - what a schedule breaks, now or later. */
-#ifndef SIM_SWARM_FAULTS_H
-#define SIM_SWARM_FAULTS_H
+#pragma once
 
 #include "sim/swarm/play.h"
 
@@ -20,5 +19,3 @@ bool faults_slow_down(struct swarm *swarm, const struct schedule_step *step);
 
 /* Filter calls of a commnode hang from now on. Returns whether they do. */
 bool faults_hang(struct swarm *swarm, const struct schedule_step *step);
-
-#endif

@@ -5,8 +5,7 @@
  * The front-end reports all this, truly: a node reported lost is dead, each
  * suspicion is reported once and ends once, and a killed commnode is reported
  * lost once, within a bound. */
-#ifndef SIM_SWARM_HEALING_H
-#define SIM_SWARM_HEALING_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -62,5 +61,3 @@ void healing_check(struct healing *healing, struct sim *sim);
 
 /* Free the storage. */
 void healing_fini(struct healing *healing);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Each packet is one item of its member: a 1 in an array of bytes, which the
  * filter `sum` adds up. So a total shows how often each item counts. */
-#ifndef SIM_SWARM_LEDGER_H
-#define SIM_SWARM_LEDGER_H
+#pragma once
 
 #include "protocol/node.h"
 
@@ -58,5 +57,3 @@ void ledger_ask(struct ledger *ledger, uint64_t now_ms);
  * each item that is due once, and no item of a member that was given up.
  * Returns NULL, or what is wrong: the caller frees the text. */
 char *ledger_check(struct ledger *ledger, const struct frame *total);
-
-#endif

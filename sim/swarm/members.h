@@ -1,6 +1,5 @@
 /* members.h - what the back-ends of a world send, and how it is packed. */
-#ifndef SIM_SWARM_MEMBERS_H
-#define SIM_SWARM_MEMBERS_H
+#pragma once
 
 #include "sim/swarm/traffic.h"
 
@@ -14,5 +13,3 @@ extern const char traffic_ballast[TRAFFIC_BIG];
 /* The number of a packet from the front-end, and how many answers it wants.
  * Returns 0, or an error: nobody sent that. */
 int members_read(const struct frame *frame, uint32_t *number, uint32_t *count);
-
-#endif

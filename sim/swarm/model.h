@@ -2,8 +2,7 @@
  *
  * The swarm writes down what was sent and what the front-end took; the model
  * knows from the rules what must have come of it. */
-#ifndef SIM_SWARM_MODEL_H
-#define SIM_SWARM_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -84,5 +83,3 @@ char *model_check_living(struct model *model,
 
 /* Free the storage. */
 void model_fini(struct model *model);
-
-#endif

@@ -1,6 +1,5 @@
 /* play.h - what playing a schedule needs; swarm.c owns it. */
-#ifndef SIM_SWARM_PLAY_H
-#define SIM_SWARM_PLAY_H
+#pragma once
 
 #include "sim/sim.h"
 #include "sim/swarm/healing.h"
@@ -39,5 +38,3 @@ struct swarm {
     bool over; /* no more looks */
     bool crash;
 };
-
-#endif

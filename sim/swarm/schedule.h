@@ -18,8 +18,7 @@
  * Nodes are named by rank. A node that joins is named by the rank that it would
  * have if ranks were given in the order of joining. Members are ranks; `all` and
  * `none` are sets too. */
-#ifndef SIM_SWARM_SCHEDULE_H
-#define SIM_SWARM_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,5 +136,3 @@ int schedule_read(struct schedule *out, FILE *file, size_t *line);
 
 /* Free what it holds. */
 void schedule_fini(struct schedule *schedule);
-
-#endif

@@ -1,6 +1,5 @@
 /* shrink.h - the smallest schedule that still breaks the same promise. */
-#ifndef SIM_SWARM_SHRINK_H
-#define SIM_SWARM_SHRINK_H
+#pragma once
 
 #include "sim/swarm/schedule.h"
 
@@ -8,5 +7,3 @@
  * away so that it still fails like that, numbers in the text aside: steps,
  * nodes, delays. Returns how many worlds were tried. */
 uint32_t shrink_schedule(struct schedule *schedule, const char *failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* steps.h - the steps of a schedule are taken, and what they lead to awaited. */
-#ifndef SIM_SWARM_STEPS_H
-#define SIM_SWARM_STEPS_H
+#pragma once
 
 #include "sim/swarm/play.h"
 
@@ -11,5 +10,3 @@ void steps_set_app(struct swarm *swarm, uint32_t index, uint32_t take_ms);
 /* Take all steps, let the tree heal, send once more, and end it. What is wrong
  * is the failure of the simulation. */
 void steps_take_all(struct swarm *swarm);
-
-#endif

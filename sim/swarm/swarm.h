@@ -4,8 +4,7 @@
  * must converge: every orphan adopted, the tree a tree, the front-end told,
  * every stream whole again; and then every node ends. What is promised on the
  * way, traffic.h, healing.h and detection.h say. */
-#ifndef SIM_SWARM_SWARM_H
-#define SIM_SWARM_SWARM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ int swarm_run_tampered(const struct schedule *schedule,
 
 /* Free the texts. */
 void swarm_result_fini(struct swarm_result *result);
-
-#endif

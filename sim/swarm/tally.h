@@ -1,6 +1,5 @@
 /* tally.h - what worlds went through, in numbers. */
-#ifndef SIM_SWARM_TALLY_H
-#define SIM_SWARM_TALLY_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -30,5 +29,3 @@ void tally_add(struct tally *sum, const struct tally *one);
 
 /* Print them: a few lines. */
 void tally_print(const struct tally *tally, FILE *file);
-
-#endif

@@ -4,8 +4,7 @@
  * once that a stream is closed; what it sent before it settled a sync's marker
  * is in when the sync returns, as model.h has it; no node holds more than its
  * credit. */
-#ifndef SIM_SWARM_TRAFFIC_H
-#define SIM_SWARM_TRAFFIC_H
+#pragma once
 
 #include "sim/sim.h"
 #include "sim/swarm/ledger.h"
@@ -204,5 +203,3 @@ bool traffic_has_totals(const struct traffic *traffic);
 
 /* Free the storage. */
 void traffic_fini(struct traffic *traffic);
-
-#endif

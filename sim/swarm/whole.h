@@ -4,8 +4,7 @@
  * front-end's sum of a wave must be that of all that was sent in this wave;
  * only of members that were given up may something lack, and from the first
  * wave without one of them on all that it sent. */
-#ifndef SIM_SWARM_WHOLE_H
-#define SIM_SWARM_WHOLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ const char *whole_check(struct whole *whole,
 
 /* Free the storage. */
 void whole_fini(struct whole *whole);
-
-#endif

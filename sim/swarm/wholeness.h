@@ -1,7 +1,6 @@
 /* wholeness.h - the traffic of exact streams (PROTOCOL 16): part of traffic.c.
  */
-#ifndef SIM_SWARM_WHOLENESS_H
-#define SIM_SWARM_WHOLENESS_H
+#pragma once
 
 #include "sim/swarm/traffic.h"
 
@@ -41,5 +40,3 @@ void exact_look(const struct traffic_stream *stream,
                 struct sim *sim,
                 uint32_t index,
                 uint64_t most);
-
-#endif

@@ -1,6 +1,5 @@
 /* comparison.h - coppice-stat --diff. */
-#ifndef STAT_DIFF_COMPARISON_H
-#define STAT_DIFF_COMPARISON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -40,5 +39,3 @@ int diff_picture_write(FILE *file,
                        const struct diff *diff,
                        const char *const names[DIFF_SIDES],
                        const struct render_options *options);
-
-#endif

@@ -7,8 +7,7 @@
  *     A: task 0 ... count-1          task t of A is t,
  *     B: task count ... 2 count-1    task t of B is count + t
  */
-#ifndef STAT_DIFF_DIFF_H
-#define STAT_DIFF_DIFF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ int diff_tasks(struct tasks **out,
  * and 0 where that is not known. */
 const char *diff_host(const struct diff *diff, uint32_t task);
 int32_t diff_pid(const struct diff *diff, uint32_t task);
-
-#endif

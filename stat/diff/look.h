@@ -1,6 +1,5 @@
 /* look.h - one look at a job, read back from what --json wrote. */
-#ifndef STAT_DIFF_LOOK_H
-#define STAT_DIFF_LOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ int look_open(struct look **out, const char *path, struct cop_error *error);
 
 /* Free `look`. NULL is fine. */
 void look_free(struct look *look);
-
-#endif

@@ -1,6 +1,5 @@
 /* reading.h - a look that is read back from JSON: its parts share this. */
-#ifndef STAT_DIFF_READING_H
-#define STAT_DIFF_READING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ int look_tree_read(struct reading *reading);
 /* Read which process each task is, and which were set aside. Returns as
  * look_tree_read(). */
 int look_hosts_read(struct reading *reading);
-
-#endif

@@ -1,6 +1,5 @@
 /* replay.h - the looks that --follow --record kept, once more. */
-#ifndef STAT_DIFF_REPLAY_H
-#define STAT_DIFF_REPLAY_H
+#pragma once
 
 #include <coppice/error.h>
 
@@ -14,5 +13,3 @@ int replay_run(const char *path,
                const struct outputs *outputs,
                const struct render_options *options,
                struct cop_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* complete.h - what samples lack: tasks without an answer, and names. */
-#ifndef STAT_GATHER_COMPLETE_H
-#define STAT_GATHER_COMPLETE_H
+#pragma once
 
 #include "stat/gather/gathering.h"
 
@@ -17,5 +16,3 @@ void known_fini(struct known *known);
  * there: so that they are known if a daemon dies before the end. Returns 0 or a
  * negative errno. */
 int complete_ahead(struct gathering *gathering, const struct tree *tree);
-
-#endif

@@ -1,6 +1,5 @@
 /* daemons.h - the tree of daemons, and which of them has which task. */
-#ifndef STAT_GATHER_DAEMONS_H
-#define STAT_GATHER_DAEMONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ const char *daemons_loss(const struct daemons *daemons, uint32_t rank);
  * host, or, with a tree on this host, in blocks of the same size, as launched.
  * COP_RANK_NONE if there is none. */
 uint32_t daemons_of_target(const struct daemons *daemons, uint32_t index);
-
-#endif

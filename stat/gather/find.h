@@ -1,6 +1,5 @@
 /* find.h - the daemons look for the processes that are wanted of them. */
-#ifndef STAT_GATHER_FIND_H
-#define STAT_GATHER_FIND_H
+#pragma once
 
 #include "stat/gather/gathering.h"
 
@@ -8,5 +7,3 @@
  * hosts where nothing was found, and decide what the tasks are. A daemon that is
  * lost is not waited for. Returns 0 or a negative errno. */
 int find_targets(struct gathering *gathering);
-
-#endif

@@ -1,6 +1,5 @@
 /* follow.h - coppice-stat --follow: a job as it is now, again and again. */
-#ifndef STAT_GATHER_FOLLOW_H
-#define STAT_GATHER_FOLLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ const struct gather_viewer *follow_viewer(const struct follow *follow);
 /* Show a line of news: below the picture, and on standard error when the picture
  * is gone or there is none. */
 void follow_say(const char *line);
-
-#endif

@@ -1,6 +1,5 @@
 /* gather.h - one question to all daemons through a tree, and its answer. */
-#ifndef STAT_GATHER_GATHER_H
-#define STAT_GATHER_GATHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ int gather_tree(struct tree **out,
                 const struct gather_options *options,
                 struct cop_error *late,
                 struct cop_error *error);
-
-#endif

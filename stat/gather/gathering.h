@@ -1,6 +1,5 @@
 /* gathering.h - one gather_tree() at work: what its parts share. */
-#ifndef STAT_GATHER_GATHERING_H
-#define STAT_GATHER_GATHERING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,5 +100,3 @@ void gathering_check(struct gathering *gathering);
  * answer incomplete, as the stream is recoverable: it is put into `late`.
  * Returns whether any daemon was lost. */
 bool gathering_events(struct gathering *gathering);
-
-#endif

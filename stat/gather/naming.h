@@ -4,8 +4,7 @@
  *                                             |
  *     tree of names <------ resolve <------ answers
  */
-#ifndef STAT_GATHER_NAMING_H
-#define STAT_GATHER_NAMING_H
+#pragma once
 
 #include "stat/request.h"
 #include "stat/tree/tree.h"
@@ -75,5 +74,3 @@ const struct tree *naming_tree(const struct naming *naming);
 const struct frame *naming_names(const struct naming *naming,
                                  uint32_t frame,
                                  uint32_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* progress.h - standard error: what happens, and how far it has come. */
-#ifndef STAT_GATHER_PROGRESS_H
-#define STAT_GATHER_PROGRESS_H
+#pragma once
 
 /* Say a line, that it is of coppice-stat. */
 void progress_say(const char *line);
@@ -11,5 +10,3 @@ void progress_show(const char *line);
 
 /* It has come to its end: what follows begins on a line of its own. */
 void progress_end(void);
-
-#endif

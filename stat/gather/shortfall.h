@@ -1,6 +1,5 @@
 /* shortfall.h - which tasks an answer lacks, and why. */
-#ifndef STAT_GATHER_SHORTFALL_H
-#define STAT_GATHER_SHORTFALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int shortfall_find(struct tree **tree,
                    struct tasks **silent,
                    struct shortfall_wanted *wanted,
                    void (*say)(const char *line));
-
-#endif

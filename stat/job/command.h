@@ -1,6 +1,5 @@
 /* command.h - a job that coppice-stat itself has started. */
-#ifndef STAT_JOB_COMMAND_H
-#define STAT_JOB_COMMAND_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -28,5 +27,3 @@ int command_targets(struct targets *targets,
                     pid_t pid,
                     void (*say)(const char *line),
                     struct cop_error *error);
-
-#endif

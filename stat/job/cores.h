@@ -1,6 +1,5 @@
 /* cores.h - the merged stacks of processes that have left core files. */
-#ifndef STAT_JOB_CORES_H
-#define STAT_JOB_CORES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ int cores_tree(struct tree **out,
                bool full,
                gather_say_fn say,
                struct cop_error *error);
-
-#endif

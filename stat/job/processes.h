@@ -1,6 +1,5 @@
 /* processes.h - the processes of this host, as /proc shows them. */
-#ifndef STAT_JOB_PROCESSES_H
-#define STAT_JOB_PROCESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ bool process_is_proxy(const char *name);
 
 /* Whether a process of that name is a launcher: mpirun, mpiexec, srun. */
 bool process_is_launcher(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* query.h - a command that answers a question. */
-#ifndef STAT_JOB_QUERY_H
-#define STAT_JOB_QUERY_H
+#pragma once
 
 #include <coppice/error.h>
 
@@ -12,5 +11,3 @@
  * quotes its standard error; -ENOENT if there is no such command; or another
  * negative errno with a sentence. */
 int query_run(char **out, char *const *argv, struct cop_error *error);
-
-#endif

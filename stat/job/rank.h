@@ -1,6 +1,5 @@
 /* rank.h - the rank that a launcher gave a process, in its environment. */
-#ifndef STAT_JOB_RANK_H
-#define STAT_JOB_RANK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ bool rank_of_step(struct rank *rank,
 
 /* Whether both are the same rank of the same job. */
 bool rank_equal(const struct rank *a, const struct rank *b);
-
-#endif

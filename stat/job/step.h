@@ -1,6 +1,5 @@
 /* step.h - which processes of this host are of a Slurm job or step. */
-#ifndef STAT_JOB_STEP_H
-#define STAT_JOB_STEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ struct step_task {
 /* Ask Slurm for the tasks of the job or step on this host. Free the list.
  * Returns their number, 0 also if Slurm does not say, or -ENOMEM. */
 int64_t step_list(struct step_task **out, const char *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* targets.h - which processes are looked at. */
-#ifndef STAT_JOB_TARGETS_H
-#define STAT_JOB_TARGETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -221,5 +220,3 @@ int targets_add_mpir(struct targets *targets,
                      pid_t pid,
                      void (*say)(const char *line),
                      struct cop_error *error);
-
-#endif

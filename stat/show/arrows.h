@@ -1,6 +1,5 @@
 /* arrows.h - who waits for whom, as arrows between places of a picture. */
-#ifndef STAT_SHOW_ARROWS_H
-#define STAT_SHOW_ARROWS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ int arrows_find(struct arrow **out, size_t *count, const struct report *report);
 
 /* Free `arrows`. NULL is fine. */
 void arrows_free(struct arrow *arrows, size_t count);
-
-#endif

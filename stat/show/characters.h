@@ -1,7 +1,6 @@
 /* characters.h - text of others, such as names of functions, one character of
  * UTF-8 after the other. */
-#ifndef STAT_SHOW_CHARACTERS_H
-#define STAT_SHOW_CHARACTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ uint32_t character_read(const char *text, unsigned *len);
 /* Whether it moves a terminal's cursor, speaks to it in another way, ends a
  * line, or has text run in the other direction. */
 bool character_is_control(uint32_t character);
-
-#endif

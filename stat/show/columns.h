@@ -1,8 +1,7 @@
 /* columns.h - text on a terminal that is so many columns wide.
  *
  * Text is UTF-8; wide characters are counted as one column. */
-#ifndef STAT_SHOW_COLUMNS_H
-#define STAT_SHOW_COLUMNS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -37,5 +36,3 @@ void columns_clean(char *text);
 
 /* Write one line to `file`: `text`, cleaned, behind `before`. */
 void columns_line(FILE *file, const char *before, const char *text);
-
-#endif

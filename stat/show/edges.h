@@ -1,6 +1,5 @@
 /* edges.h - who waits for whom, as the notes of stat/walk/waits.h tell it. */
-#ifndef STAT_SHOW_EDGES_H
-#define STAT_SHOW_EDGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ int edges_chain(uint32_t *last,
 const struct edge *edges_odd_tag(int32_t *others,
                                  const struct edge *edges,
                                  size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* judgement.h - what is wrong with a job, in one sentence. */
-#ifndef STAT_SHOW_JUDGEMENT_H
-#define STAT_SHOW_JUDGEMENT_H
+#pragma once
 
 #include "stat/show/report.h"
 
@@ -11,5 +10,3 @@
  * walked. The caller frees it; all that `report` has but for its judgement and
  * its sentences must be there. Returns 0 or -ENOMEM. */
 int judgement_make(char **out, const struct report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* movers.h - what is said of tasks that move, and of those that do not. */
-#ifndef STAT_SHOW_MOVERS_H
-#define STAT_SHOW_MOVERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ int movers_never_left(uint32_t *node,
  * what they never left; "" after one sample. The caller frees it. Returns 0 or
  * -ENOMEM. */
 int movers_note(char **out, const struct report *report, size_t class);
-
-#endif

@@ -1,7 +1,6 @@
 /* origin.h - of which job a report is, and how it was made: for a reader who was
  * not there. */
-#ifndef STAT_SHOW_ORIGIN_H
-#define STAT_SHOW_ORIGIN_H
+#pragma once
 
 #include "stat/job/targets.h"
 #include "stat/show/report.h"
@@ -25,5 +24,3 @@ char *origin_job(const struct targets *targets);
  * as far as the report knows; "" if it knows nothing. The caller frees it; NULL
  * without memory. */
 char *origin_text(const struct report *report);
-
-#endif

@@ -3,8 +3,7 @@
  * The colours of Okabe and Ito, which colour-blind people can tell apart, in an
  * order in which neighbours differ in brightness too. Colours never stand
  * alone: what they say is also in words. */
-#ifndef STAT_SHOW_PALETTE_H
-#define STAT_SHOW_PALETTE_H
+#pragma once
 
 /* Colours before they come again. */
 #define PALETTE_SIZE 6
@@ -17,5 +16,3 @@ const char *palette_text(long class);
 /* The number of a colour of terminals, of 256, that can be read on black and on
  * white; `class` is at least 0. */
 unsigned palette_terminal(long class);
-
-#endif

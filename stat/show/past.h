@@ -1,6 +1,5 @@
 /* past.h - what a report of the present knows of the samples before it. */
-#ifndef STAT_SHOW_PAST_H
-#define STAT_SHOW_PAST_H
+#pragma once
 
 #include "stat/show/report.h"
 #include "stat/tree/window.h"
@@ -19,5 +18,3 @@ int past_init(struct past *past,
 
 /* Free what `past` holds. */
 void past_fini(struct past *past);
-
-#endif

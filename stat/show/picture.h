@@ -7,8 +7,7 @@
  * Fewest tasks first. Frames without a source that only lead on, such as those
  * of the C library, follow on the line of the frame before them; the inside of
  * MPI and pthread is an ellipsis there. */
-#ifndef STAT_SHOW_PICTURE_H
-#define STAT_SHOW_PICTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ char *picture_append_function(char *text, const char *function);
 /* `text` with the name of `node` behind it, made anew; `text` is taken. NULL
  * without memory. */
 char *picture_append(char *text, const struct report *report, uint32_t node);
-
-#endif

@@ -1,6 +1,5 @@
 /* remarks.h - warnings about what a tree does not show. */
-#ifndef STAT_SHOW_REMARKS_H
-#define STAT_SHOW_REMARKS_H
+#pragma once
 
 #include "stat/gather/gather.h"
 #include "stat/show/report.h"
@@ -8,5 +7,3 @@
 /* Warn of stacks that were cut when --max-stop had passed, and of threads whose
  * place in the kernel is not known. Returns 0 or -ENOMEM. */
 int remarks_find(const struct report *report, gather_say_fn say);
-
-#endif

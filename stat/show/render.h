@@ -9,8 +9,7 @@
  * Fewest tasks first. Frames without a source that only lead on, such as those
  * of the C library, follow on the line of the frame before them; the inside of
  * MPI and pthread is an ellipsis there. */
-#ifndef STAT_SHOW_RENDER_H
-#define STAT_SHOW_RENDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,5 +35,3 @@ struct render_options {
 int render_report(FILE *file,
                   const struct report *report,
                   const struct render_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* report.h - one look at a job, with all that its pictures and files show. */
-#ifndef STAT_SHOW_REPORT_H
-#define STAT_SHOW_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -136,5 +135,3 @@ int report_tasks(struct tasks **out,
  * is not known. */
 const char *report_host(const struct report *report, uint32_t task);
 int32_t report_pid(const struct report *report, uint32_t task);
-
-#endif

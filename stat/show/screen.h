@@ -1,6 +1,5 @@
 /* screen.h - a terminal that is drawn in place, and its keys. */
-#ifndef STAT_SHOW_SCREEN_H
-#define STAT_SHOW_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ bool screen_is_resized(struct screen *screen);
 /* Show `text`, as many lines as there is room for, and `footer` below them, in
  * place of what was there. */
 void screen_draw(struct screen *screen, const char *text, const char *footer);
-
-#endif

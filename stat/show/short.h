@@ -1,6 +1,5 @@
 /* short.h - long names of functions, made short for pictures. */
-#ifndef STAT_SHOW_SHORT_H
-#define STAT_SHOW_SHORT_H
+#pragma once
 
 /* Names up to so many columns stay as they are. */
 #define SHORT_COLUMNS 40
@@ -13,5 +12,3 @@
  *
  * The caller frees it; NULL without memory. */
 char *short_name(const char *function);
-
-#endif

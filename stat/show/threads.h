@@ -1,6 +1,5 @@
 /* threads.h - where the threads of a task are: the odd ones, and their ids. */
-#ifndef STAT_SHOW_THREADS_H
-#define STAT_SHOW_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int threads_ids(char text[THREADS_IDS_SIZE],
 /* Append the same in brackets, behind a space. `text` is taken. Returns what it
  * has become; NULL without memory. */
 char *threads_append(char *text, const struct report *report, uint32_t node);
-
-#endif

@@ -1,6 +1,5 @@
 /* build.h - a tree of stacks in the making, in any order. */
-#ifndef STAT_TREE_BUILD_H
-#define STAT_TREE_BUILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ int build_stop(struct build *build, const struct tree_stop *stop);
  * one node their samples are added up; one without progress is in no end. Nodes
  * that no end is at or under are left out. Returns 0 or -ENOMEM. */
 int build_tree(struct tree **out, const struct build *build, uint64_t stop_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* classes.h - which tasks behave alike. */
-#ifndef STAT_TREE_CLASSES_H
-#define STAT_TREE_CLASSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void classes_free(struct classes *classes);
 
 /* The number of the class that is exactly `tasks`, from 0 on, or -1. */
 long classes_find(const struct classes *classes, const struct tasks *tasks);
-
-#endif

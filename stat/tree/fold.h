@@ -3,8 +3,7 @@
  * How deep a recursion is makes no class: a function that calls itself, or some
  * that call each other in a circle, are there once, with the lines of the
  * innermost turn. */
-#ifndef STAT_TREE_FOLD_H
-#define STAT_TREE_FOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void fold_begin(struct fold *fold, bool by_line, bool whole);
 /* Add the next frame inwards; its strings are borrowed. What is deeper than
  * TREE_DEPTH_MAX is left out. */
 void fold_add(struct fold *fold, const struct frame *frame);
-
-#endif

@@ -1,6 +1,5 @@
 /* frame.h - one place on a stack. */
-#ifndef STAT_TREE_FRAME_H
-#define STAT_TREE_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ const char *frame_module_name(const char *module);
     {                                                                          \
         (reason), "", 0, "", 0, true                                           \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* history.h - which tasks moved between the last samples. */
-#ifndef STAT_TREE_HISTORY_H
-#define STAT_TREE_HISTORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ int history_note(struct history *history, const struct tree *tree);
 int history_times(const struct history *history,
                   struct tasks *tasks,
                   uint32_t *of);
-
-#endif

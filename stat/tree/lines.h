@@ -4,8 +4,7 @@
  * alike. But where two threads of a task stay at two lines of a function, they
  * have come to different places: such as the two locks that they wait for. If they
  * have called different functions from there, these tell. */
-#ifndef STAT_TREE_LINES_H
-#define STAT_TREE_LINES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ bool lines_any(const struct lines *lines);
 bool lines_has(const struct lines *lines,
                const char *function,
                const char *file);
-
-#endif

@@ -4,8 +4,7 @@
  * sets look equal. For people, and in packets, evenly spaced tasks become
  * strided ranges: "0-1023:16". Each operation is linear in the ranges of its
  * operands. Sets are not for several threads at a time. */
-#ifndef STAT_TREE_TASKS_H
-#define STAT_TREE_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ void tasks_pack(const struct tasks *tasks, unsigned char *bytes);
 /* Read a packed form of `len` bytes, from anybody.
  * Returns 0, -EBADMSG if it is not what tasks_pack() writes, or -ENOMEM. */
 int tasks_unpack(struct tasks **out, const unsigned char *bytes, size_t len);
-
-#endif

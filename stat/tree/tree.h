@@ -13,8 +13,7 @@
  * order (strings by strcmp(), frames by function, file and line, nodes in
  * pre-order with their children by frame), so equal trees look equal and two
  * trees are merged in one pass over both. */
-#ifndef STAT_TREE_TREE_H
-#define STAT_TREE_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -191,5 +190,3 @@ int tree_unpack(struct tree **out, const struct cop_packet *packet);
 /* The last step of making a tree: drop nodes that no end is at or under, what
  * no node uses, and fill in the sizes. Returns 0 or -ENOMEM. */
 int tree_tidy(struct tree *tree);
-
-#endif

@@ -1,7 +1,6 @@
 /* window.h - where tasks were in the last samples, of trees that each know only
  * where they are now. */
-#ifndef STAT_TREE_WINDOW_H
-#define STAT_TREE_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ uint32_t window_samples(const struct window *window);
  *
  * Returns 0 or -ENOMEM. */
 int window_tree(struct tree **out, const struct window *window, bool by_line);
-
-#endif

@@ -4,8 +4,7 @@
  * But one that is itself stopped, by SIGSTOP or a terminal's ^Z, holds it for
  * as long as that lasts. So a second process, in a session of its own, ends the
  * daemon when it holds a process for far too long. */
-#ifndef STAT_WALK_GUARD_H
-#define STAT_WALK_GUARD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ void guard_arm(struct guard *guard, uint64_t max_ms);
 
 /* It was let go. */
 void guard_disarm(struct guard *guard);
-
-#endif

@@ -1,6 +1,5 @@
 /* kinds.h - what functions are, as far as waiting goes, by address. */
-#ifndef STAT_WALK_KINDS_H
-#define STAT_WALK_KINDS_H
+#pragma once
 
 #include "stat/tree/frame.h"
 #include "stat/walk/names.h"
@@ -32,5 +31,3 @@ int kinds_find(enum kind *out,
                struct kinds *kinds,
                const struct names *names,
                const struct frame *frame);
-
-#endif

@@ -1,6 +1,5 @@
 /* memory.h - the memory of another process. */
-#ifndef STAT_WALK_MEMORY_H
-#define STAT_WALK_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 
 /* Read `len` bytes of `pid` at `address`. Returns whether all could be read. */
 bool memory_read(pid_t pid, uint64_t address, void *bytes, size_t len);
-
-#endif

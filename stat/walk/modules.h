@@ -1,6 +1,5 @@
 /* modules.h - what one process has mapped: its program and its libraries. */
-#ifndef STAT_WALK_MODULES_H
-#define STAT_WALK_MODULES_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ int modules_text(char **out, Dwfl_Module *dwfl_module);
 
 /* A pointer that is kept with a module, for the caller's use; NULL at first. */
 const void **modules_note(Dwfl_Module *dwfl_module);
-
-#endif

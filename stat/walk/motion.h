@@ -4,8 +4,7 @@
  * a loop may be at one place twice. So the kernel is asked how often the thread
  * went to sleep, and for how long it ran. Inside of a call of MPI, where a
  * thread that waits polls, neither counts, nor where it is in there. */
-#ifndef STAT_WALK_MOTION_H
-#define STAT_WALK_MOTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ int motion_part(struct motion_part *out,
                 pid_t tid,
                 const struct frame *frames,
                 size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * While a process is stopped its addresses become frames of a module and an
  * offset, which are the same in every process of one program and on every
  * host. One daemon that has seen a module names them later, all at once. */
-#ifndef STAT_WALK_NAMES_H
-#define STAT_WALK_NAMES_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int names_of(struct names *names,
 const char *names_symbol(const struct names *names,
                          const char *module,
                          uint64_t offset);
-
-#endif

@@ -5,8 +5,7 @@
  * are read from outside while the process is stopped. Known are CPython 3.11
  * and 3.12, whose layouts stand here, and 3.13 and 3.14, which describe their
  * own; not those built without the global lock. */
-#ifndef STAT_WALK_PYTHON_H
-#define STAT_WALK_PYTHON_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
@@ -57,5 +56,3 @@ void python_free(struct python *python);
 const struct python_frame *python_frames(const struct python *python,
                                          pid_t tid,
                                          size_t *count);
-
-#endif

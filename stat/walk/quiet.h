@@ -4,8 +4,7 @@
  * no signal handler ran: see signal(7). Such a thread need not be stopped: while
  * it sleeps, its stack and the registers that it gave the kernel stay as they
  * are, and the kernel tells whether it has run meanwhile. */
-#ifndef STAT_WALK_QUIET_H
-#define STAT_WALK_QUIET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ bool quiet_look(struct quiet *out, pid_t pid, pid_t tid);
 
 /* Whether it has slept ever since. */
 bool quiet_is_same(const struct quiet *quiet, pid_t pid, pid_t tid);
-
-#endif

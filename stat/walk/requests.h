@@ -3,8 +3,7 @@
  * Libraries keep no description of their requests. Those of Open MPI (4.1, its
  * layer ob1) and the receives of MPICH (4.0, over UCX) are known, and a request
  * counts only if what it points to shows that it is one. */
-#ifndef STAT_WALK_REQUESTS_H
-#define STAT_WALK_REQUESTS_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ uint32_t requests_find(struct request *out,
 
 /* Whether `communicator` is the MPI_COMM_WORLD of Open MPI. */
 bool requests_is_open_world(Dwfl *dwfl, uint64_t communicator);
-
-#endif

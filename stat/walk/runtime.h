@@ -1,6 +1,5 @@
 /* runtime.h - which frames are a runtime's, not the program's. */
-#ifndef STAT_WALK_RUNTIME_H
-#define STAT_WALK_RUNTIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ bool runtime_is_library_at(const struct tree *tree, uint32_t node);
  * its whole subtree, if it is a runtime's call, else the node after it. Walk a
  * tree from 0 with it, and no node inside of a runtime is seen. */
 uint32_t runtime_behind(const struct tree *tree, uint32_t node);
-
-#endif

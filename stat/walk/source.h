@@ -1,6 +1,5 @@
 /* source.h - where in the source an address is, as debug information says. */
-#ifndef STAT_WALK_SOURCE_H
-#define STAT_WALK_SOURCE_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ size_t source_find(struct source *out,
                    size_t max,
                    Dwfl_Module *dwfl_module,
                    Dwarf_Addr pc);
-
-#endif

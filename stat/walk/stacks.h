@@ -1,7 +1,6 @@
 /* stacks.h - the addresses on the stacks of one process, until they are placed.
  * Taken while it is stopped, passed on when it runs again. */
-#ifndef STAT_WALK_STACKS_H
-#define STAT_WALK_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ int stacks_pass(struct stacks *stacks,
                 size_t *passed,
                 walk_fn fn,
                 void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* stop.h - hold all threads of a process for a moment. */
-#ifndef STAT_WALK_STOP_H
-#define STAT_WALK_STOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ bool stop_is_alive(const struct stop *stop);
 /* The signal, such as SIGSTOP, that had stopped the process before stop_new().
  * The process stays stopped after stop_free(). 0: it had not been stopped. */
 int stop_signal(const struct stop *stop);
-
-#endif

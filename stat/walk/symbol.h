@@ -1,6 +1,5 @@
 /* symbol.h - symbols of the linker as names of the source. */
-#ifndef STAT_WALK_SYMBOL_H
-#define STAT_WALK_SYMBOL_H
+#pragma once
 
 /* The name in the source of a symbol of C, C++, Rust or gfortran, without its
  * version and without what compilers add to copies and parts of a function.
@@ -15,5 +14,3 @@ char *symbol_name_with_source(const char *symbol, const char *source);
 /* The name that a compiler has mangled into `symbol`. The caller frees it;
  * NULL if it is not mangled. */
 char *symbol_demangle(const char *symbol);
-
-#endif

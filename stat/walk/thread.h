@@ -1,6 +1,5 @@
 /* thread.h - what the kernel says of a thread without stopping it. */
-#ifndef STAT_WALK_THREAD_H
-#define STAT_WALK_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void thread_place(char text[static THREAD_PLACE_SIZE], pid_t pid, pid_t tid);
 
 /* What people call a signal, such as "SIGTTIN"; into `text`. */
 const char *thread_signal(char text[static THREAD_NAME_SIZE], int signal);
-
-#endif

@@ -1,6 +1,5 @@
 /* traces.h - the stacks that one daemon has seen, to be made trees. */
-#ifndef STAT_WALK_TRACES_H
-#define STAT_WALK_TRACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns);
  * the tree of all samples. Then the next sample begins.
  * Returns 0 or -ENOMEM. */
 int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns);
-
-#endif

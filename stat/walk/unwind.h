@@ -1,7 +1,6 @@
 /* unwind.h - registers and memory of threads for libdwfl: of threads that are
  * held, and of some that sleep. */
-#ifndef STAT_WALK_UNWIND_H
-#define STAT_WALK_UNWIND_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ int unwind_thread(struct unwind *unwind,
 /* Whether no function has called that at `pc`: a stack that ends elsewhere
  * broke off. */
 bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc);
-
-#endif

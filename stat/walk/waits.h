@@ -2,8 +2,7 @@
  *
  * What tells it is taken while the process is stopped: registers of each frame,
  * and a part of the stack. What it means is found out later. */
-#ifndef STAT_WALK_WAITS_H
-#define STAT_WALK_WAITS_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                 pid_t tid,
                 const Dwarf_Addr *pcs,
                 size_t count);
-
-#endif

@@ -5,8 +5,7 @@
  * remembers what was mapped, so that they can be named once for all processes
  * of a program (names.h). All calls for one walker come from one thread, which
  * the kernel knows as the tracer. */
-#ifndef STAT_WALK_WALK_H
-#define STAT_WALK_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,5 +127,3 @@ int walk_core(struct walker *walker,
               walk_fn fn,
               void *arg,
               struct cop_error *error);
-
-#endif

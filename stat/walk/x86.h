@@ -4,8 +4,7 @@
  * another path could come in. What they take from registers that the callee must
  * preserve, or from memory, is still there. Where anything else would be needed,
  * nothing is found. The code is a stranger's. */
-#ifndef STAT_WALK_X86_H
-#define STAT_WALK_X86_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ struct x86_call {
  * argument may be unknown all the same. */
 bool x86_arguments(struct x86_value out[static X86_ARGUMENTS],
                    const struct x86_call *call);
-
-#endif

@@ -1,6 +1,5 @@
 /* escape.h - text of others, such as names of functions, inside a language. */
-#ifndef STAT_WRITE_ESCAPE_H
-#define STAT_WRITE_ESCAPE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -40,5 +39,3 @@ int escape_short(FILE *file,
 /* Write all of a set, as tasks_text() does, without a limit.
  * Returns 0 or -ENOMEM. */
 int escape_tasks(FILE *file, const struct tasks *tasks);
-
-#endif

@@ -1,6 +1,5 @@
 /* json.h - what the JSON of looks and that of differences share. */
-#ifndef STAT_WRITE_JSON_H
-#define STAT_WRITE_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@
 /* Write the frames of `tree` as a member of an object, with a comma before it.
  * Returns 0 or -ENOMEM; errors of writing stay with `file`. */
 int json_write_frames(FILE *file, const struct tree *tree);
-
-#endif

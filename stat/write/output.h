@@ -1,6 +1,5 @@
 /* output.h - a report as files for other programs. */
-#ifndef STAT_WRITE_OUTPUT_H
-#define STAT_WRITE_OUTPUT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -63,5 +62,3 @@ int output_write(FILE *file,
 int outputs_write(const struct outputs *outputs,
                   const struct report *report,
                   struct cop_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * They are kept in memory as --json writes them. A file of them is a JSON text
  * sequence (RFC 7464): before each look stands the byte RECORD_SEPARATOR. */
-#ifndef STAT_WRITE_RECORD_H
-#define STAT_WRITE_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ int record_write(const struct record *record, struct cop_error *error);
 
 /* Whether SIGUSR1 has come since the last call. */
 bool record_is_wanted(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* echo.h - the tags that tell the filter `echo` what to do. */
-#ifndef TEST_FILTERS_ECHO_H
-#define TEST_FILTERS_ECHO_H
+#pragma once
 
 enum echo_tag {
     ECHO_SHOW = 1, /* emit all facts of the call */
@@ -11,5 +10,3 @@ enum echo_tag {
     ECHO_NOTHING,  /* emit nothing */
     ECHO_REFUSE,   /* as a parameter: refuse to make a state */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* member.h - the packets between the tests and their back-end,
  * test/frontend/member: what is sent down, and what is answered. */
-#ifndef TEST_FRONTEND_MEMBER_H
-#define TEST_FRONTEND_MEMBER_H
+#pragma once
 
 #include <coppice/coppice.h>
 
@@ -56,5 +55,3 @@ static inline uint64_t member_hash(uint32_t rank, uint32_t index)
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* nodes.h - the processes of a tree on this machine, as /proc shows them. */
-#ifndef TEST_FRONTEND_NODES_H
-#define TEST_FRONTEND_NODES_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -98,5 +97,3 @@ static inline size_t nodes_all(pid_t out[NODES_MAX])
     }
     return count;
 }
-
-#endif

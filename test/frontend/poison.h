@@ -1,6 +1,5 @@
 /* poison.h - the numbers that crash the filter of poison.c. */
-#ifndef TEST_FRONTEND_POISON_H
-#define TEST_FRONTEND_POISON_H
+#pragma once
 
 #define POISON 1000000
 
@@ -16,5 +15,3 @@ enum poison {
     POISON_KILL = POISON_COUNT, /* node 1, as somebody else would */
     POISON_STOP,                /* does not die: node 1 stops in the call */
 };
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The test process is the subreaper of all processes that it causes to start, so
  * that tree_is_clean() can tell whether one of them still runs. */
-#ifndef TEST_FRONTEND_TREE_H
-#define TEST_FRONTEND_TREE_H
+#pragma once
 
 #include <coppice/coppice.h>
 #include <errno.h>
@@ -402,5 +401,3 @@ static inline void tree_each(const char *how,
     static void name##_in(struct cop_network *network,                         \
                           __attribute__((unused)) int height)
 #define TEST_OF_TREES(name) TEST_OF_TREES_AS(name, NULL)
-
-#endif

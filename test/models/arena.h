@@ -5,8 +5,7 @@
  * that they allocate lies in one piece of memory at one address, so that its
  * bytes are the state. The program is linked with --wrap for malloc() and its
  * like, and so are the very objects that the library is made of. */
-#ifndef TEST_MODELS_ARENA_H
-#define TEST_MODELS_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ void arena_put_back(const struct arena_image *image);
  * the bytes of the blocks, and how they point to each other, wherever they lie.
  * So states of one number can do the same; some that can have two numbers. */
 uint64_t arena_digest(const void *root);
-
-#endif

@@ -5,8 +5,7 @@
  * clock: a frame may take any time, a timer may run out at any moment that the
  * machine has it running, a stopped node is silent for as long as it takes
  * somebody to notice. All of it lies in the arena (arena.h). */
-#ifndef TEST_MODELS_FIELD_H
-#define TEST_MODELS_FIELD_H
+#pragma once
 
 #include <stdio.h>
 
@@ -291,5 +290,3 @@ void field_judge_frame(struct field *field,
                        const struct frame *frame,
                        const struct frame *cause);
 void field_judge_tree(struct field *field);
-
-#endif

@@ -1,8 +1,7 @@
 /* seen.h - which states were visited: a set of 64-bit digests.
  *
  * Beside each digest stands a mark of 32 bits, the caller's. */
-#ifndef TEST_MODELS_SEEN_H
-#define TEST_MODELS_SEEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ uint64_t seen_sum(const struct seen *seen);
 
 /* Empty the set and free what it holds. */
 void seen_fini(struct seen *seen);
-
-#endif

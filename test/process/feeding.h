@@ -4,8 +4,7 @@
  * Each back-end sends `count` numbers of its own at a given rate. In the end the
  * set at the front-end must be the union of all numbers sent. CUnit is not used:
  * errors are printed, and returned. */
-#ifndef TEST_PROCESS_FEEDING_H
-#define TEST_PROCESS_FEEDING_H
+#pragma once
 
 #include <coppice/coppice.h>
 #include <stdbool.h>
@@ -92,5 +91,3 @@ void feeding_fini(struct feeding *feeding);
 
 /* Milliseconds of the monotonic clock. */
 uint64_t feeding_now_ms(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Between journal_begin() and journal_end() the standard error of this process,
  * and of all processes that it starts, goes to the file. */
-#ifndef TEST_PROCESS_JOURNAL_H
-#define TEST_PROCESS_JOURNAL_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -83,5 +82,3 @@ static inline int journal_lines(const struct journal *journal)
         count++;
     return count;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* proxy.h - what the nodes of a network ask test/process/proxy, through
  * test/process/proxied.c: one question and one answer on a connection. */
-#ifndef TEST_PROCESS_PROXY_H
-#define TEST_PROCESS_PROXY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct proxy_question {
     char what;
     uint16_t port;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* alone.h - one node without a network: a test hands it events and looks at
  * what it did in the last step. What fails here fails the test. */
-#ifndef TEST_ALONE_H
-#define TEST_ALONE_H
+#pragma once
 
 #include "protocol/launch/roster.h"
 #include "protocol/node.h"
@@ -67,5 +66,3 @@ bool alone_refused(const struct alone *alone, uint32_t link);
 size_t alone_count(const struct alone *alone,
                    enum action_type type,
                    unsigned what);
-
-#endif

@@ -13,8 +13,7 @@
  * A hop takes exactly 1 ms; times in a trace count from the last sim_launch(),
  * sim_open_stream() or sim_trace_from_here(). Nodes are named by rank. One
  * scenario has one world at a time. What fails here fails the test. */
-#ifndef TEST_SCENARIO_H
-#define TEST_SCENARIO_H
+#pragma once
 
 #include "sim/sim.h"
 #include "test/check.h"
@@ -124,5 +123,3 @@ void sim_trace(struct sim *sim, unsigned trace);
 
 /* The same; else print the trace. Returns whether it is so. */
 bool sim_is_once(struct sim *sim, const char *text, const char *file, int line);
-
-#endif

@@ -1,6 +1,5 @@
 /* random.h - seeded random stacks, sets and trees for the tests of stat/. */
-#ifndef TEST_STAT_RANDOM_H
-#define TEST_STAT_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -66,5 +65,3 @@ static inline struct tree *random_tree(uint64_t *seed,
     traces_free(traces);
     return tree;
 }
-
-#endif

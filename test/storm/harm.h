@@ -1,7 +1,6 @@
 /* harm.h - what is done to the nodes of a round, and when: drawn from the
  * seed, so that a round can be repeated. */
-#ifndef TEST_STORM_HARM_H
-#define TEST_STORM_HARM_H
+#pragma once
 
 #include "test/storm/tree.h"
 
@@ -40,5 +39,3 @@ void schedule_draw(struct schedule *schedule,
 bool blow_strike(const struct blow *blow,
                  struct tree *tree,
                  const char *folder);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The front-end writes down each command that it sends and each packet that
  * comes. After a sync the ledger says what is missing or too much. */
-#ifndef TEST_STORM_LEDGER_H
-#define TEST_STORM_LEDGER_H
+#pragma once
 
 #include "test/storm/round.h"
 
@@ -76,5 +75,3 @@ void ledger_synced(struct ledger *ledger, bool is_lossy);
  * everything that was sent has come. `state` is the front-end's filter state;
  * NULL: none. */
 void ledger_end(struct ledger *ledger, const struct cop_packet *state);
-
-#endif

@@ -1,7 +1,6 @@
 /* parts.h - the ledger of an exact or cumulative stream: of each back-end an
  * initial part of what it has sent has come, in order, each packet once. */
-#ifndef TEST_STORM_PARTS_H
-#define TEST_STORM_PARTS_H
+#pragma once
 
 #include "test/storm/ledger.h"
 
@@ -18,5 +17,3 @@ void parts_total(struct ledger *ledger, const struct cop_packet *total);
 /* Whether everything has come that was sent by then, of back-ends that were not
  * killed. With `bad` not NULL what has not is a violation. */
 bool parts_are_all(const struct ledger *ledger, ledger_bad_fn bad);
-
-#endif

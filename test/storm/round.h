@@ -2,8 +2,7 @@
  * is drawn from the seed, and the tallies of the back-ends.
  *
  * Only the public headers of Coppice are used, here and in the whole folder. */
-#ifndef TEST_STORM_ROUND_H
-#define TEST_STORM_ROUND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -175,5 +174,3 @@ static inline bool tally_read(const char *folder,
         fclose(file);
     return is_whole;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* tree.h - the processes of one round and the connections between them, as the
  * system shows them. */
-#ifndef TEST_STORM_TREE_H
-#define TEST_STORM_TREE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -63,5 +62,3 @@ pid_t process_parent(pid_t pid, char *state);
 
 /* Whether a socket with that inode still listens. */
 bool socket_listens(unsigned long inode);
-
-#endif

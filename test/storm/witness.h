@@ -1,6 +1,5 @@
 /* witness.h - whether what the network says of its nodes is true. */
-#ifndef TEST_STORM_WITNESS_H
-#define TEST_STORM_WITNESS_H
+#pragma once
 
 #include "test/storm/ledger.h"
 #include "test/storm/tree.h"
@@ -34,5 +33,3 @@ bool witness_deaths(const struct tree *tree, ledger_bad_fn bad);
  * same, and no process is left to be waited for. With `bad` not NULL each
  * difference is a violation. */
 bool witness_tree(struct tree *tree, const char *session, ledger_bad_fn bad);
-
-#endif

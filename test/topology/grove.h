@@ -1,8 +1,7 @@
 /* grove.h - naive trees of internal nodes, to compare a table with.
  *
  * Everything is found by walking the tree: nothing is kept up to date. */
-#ifndef TEST_TOPOLOGY_GROVE_H
-#define TEST_TOPOLOGY_GROVE_H
+#pragma once
 
 #include "test/check.h"
 #include "test/topology/tree.h"
@@ -131,5 +130,3 @@ static inline void grove_step(struct grove *grove,
                  1);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* tree.h - random trees for tests, from a seed. */
-#ifndef TEST_TOPOLOGY_TREE_H
-#define TEST_TOPOLOGY_TREE_H
+#pragma once
 
 #include "test/check.h"
 #include "topology/hostname.h"
@@ -111,5 +110,3 @@ static inline bool tree_holds(const struct topology *topo)
            topology_parent(topo, 0) == TOPOLOGY_NONE &&
            topology_depth(topo, 0) == 0;
 }
-
-#endif

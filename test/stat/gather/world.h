@@ -1,7 +1,6 @@
 /* world.h - a made-up network of daemons, and a clock that moves only while
  * something waits for the network: gather.c and daemons.c run on it. */
-#ifndef TEST_STAT_GATHER_WORLD_H
-#define TEST_STAT_GATHER_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ extern struct world world;
  * freed. */
 void world_begin(uint32_t daemons);
 void world_end(void);
-
-#endif
