@@ -13,11 +13,14 @@
 #include "stat/walk/thread.h"
 
 /* A thread that sleeps leaves the processor this often when it is stopped once
- * and goes on: into the stop, and back to sleep. */
+ * and goes on: into the stop, and back to sleep. Where processors are scarce the
+ * second one may come after the next look. */
 #define SLEEPS_OF_A_STOP 2
 
 /* Being stopped and let go takes a thread some tens of microseconds; one that
- * has run for longer than this has done something else. */
+ * has run for longer than this has done something else. That holds only for a
+ * thread that is still running: what a hypervisor takes from a processor counts
+ * as run time, too, and one that sleeps again where it slept has not gone on. */
 #define RUN_NS 1000000
 
 /* A thread, and how far it had come. */
@@ -27,7 +30,9 @@ struct seen_thread {
     uint64_t sleeps;
     uint64_t run_ns;
     uint64_t sample;
-    bool slept; /* more often than its stop explains */
+    uint64_t
+        owed;   /* sleeps of the stop before that had not come, at most one */
+    bool slept; /* more often than its stops explain */
     bool ran;
 };
 
@@ -76,15 +81,18 @@ void motion_sample(struct motion *motion)
 static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
 {
     struct seen_thread *thread;
-    uint64_t sleeps, run_ns;
+    struct thread_efforts now;
+    uint64_t expected;
 
-    if (thread_efforts(&sleeps, &run_ns, pid, tid) < 0)
+    if (thread_efforts(&now, pid, tid) < 0)
         return 0;
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
     if (thread) {
-        thread->slept =
-            sleeps > thread->sleeps + (stopped ? SLEEPS_OF_A_STOP : 0);
-        thread->ran = run_ns > thread->run_ns + RUN_NS;
+        expected = thread->sleeps + thread->owed;
+        expected += stopped ? SLEEPS_OF_A_STOP : 0;
+        thread->slept = now.sleeps > expected;
+        thread->owed = now.sleeps < expected;
+        thread->ran = !now.asleep && now.run_ns > thread->run_ns + RUN_NS;
     } else {
         thread = calloc(1, sizeof(*thread));
         if (!thread)
@@ -96,8 +104,8 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
             return -ENOMEM;
         }
     }
-    thread->sleeps = sleeps;
-    thread->run_ns = run_ns;
+    thread->sleeps = now.sleeps;
+    thread->run_ns = now.run_ns;
     thread->sample = motion->sample;
     return 0;
 }

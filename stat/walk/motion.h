@@ -17,7 +17,7 @@
 
 struct motion; /* opaque */
 
-/* Make one that has seen nobody yet. Returns 0 or -ENOMEM. */
+/* Make one that has seen no thread yet. Returns 0 or -ENOMEM. */
 int motion_new(struct motion **out);
 
 /* Free `motion`. NULL is fine. */

@@ -97,19 +97,25 @@ static size_t read_file(
     return len;
 }
 
-int thread_efforts(uint64_t *sleeps, uint64_t *run_ns, pid_t pid, pid_t tid)
+int thread_efforts(struct thread_efforts *out, pid_t pid, pid_t tid)
 {
+    static const char state[] = "\nState:\t";
     static const char label[] = "\nvoluntary_ctxt_switches:";
     char text[4096];
-    const char *at;
+    const char *at, *letter;
 
     read_file(text, sizeof(text), pid, tid, "status");
+    letter = strstr(text, state);
     at = strstr(text, label);
-    if (!at)
+    if (!letter || !at)
         return -ESRCH;
-    *sleeps = strtoull(at + strlen(label), NULL, 10);
+    letter += strlen(state);
+    *out = (struct thread_efforts){
+        .sleeps = strtoull(at + strlen(label), NULL, 10),
+        .asleep = *letter == 'S' || *letter == 'D',
+    };
     read_file(text, sizeof(text), pid, tid, "schedstat");
-    *run_ns = strtoull(text, NULL, 10);
+    out->run_ns = strtoull(text, NULL, 10);
     return 0;
 }
 

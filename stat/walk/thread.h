@@ -25,10 +25,17 @@ struct thread_status {
  * is no such thread. */
 int thread_status(struct thread_status *out, pid_t pid, pid_t tid);
 
-/* How often the thread has left the processor of its own accord, to wait or to
- * be stopped, and for how many nanoseconds it has run; the latter is 0 where the
- * kernel does not count it. Returns 0, or -ESRCH if there is no such thread. */
-int thread_efforts(uint64_t *sleeps, uint64_t *run_ns, pid_t pid, pid_t tid);
+/* How far a thread has come. */
+struct thread_efforts {
+    uint64_t sleeps; /* how often it has left the processor of its own accord,
+                        to wait or to be stopped */
+    uint64_t run_ns; /* for how long it has run; 0 where the kernel does not
+                        count it */
+    bool asleep;     /* it waits now */
+};
+
+/* Read it. Returns 0, or -ESRCH if there is no such thread. */
+int thread_efforts(struct thread_efforts *out, pid_t pid, pid_t tid);
 
 /* Which thread's folder in /proc tells what process `pid` has mapped: the first
  * one's, or that of one which has outlived it. */

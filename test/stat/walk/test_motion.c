@@ -1,0 +1,198 @@
+/* test_motion.c - whether a process that is stopped for a look has moved. */
+#include "stat/walk/motion.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat/walk/thread.h"
+#include "test/check.h"
+
+#define SPIN_MS 20
+
+static struct motion *motion;
+static pid_t pid;
+static int input; /* each byte makes the process go on once */
+
+static void spin(int signal_number)
+{
+    struct timespec begin, now;
+
+    (void)signal_number;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    do
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000 +
+               (now.tv_nsec - begin.tv_nsec) / 1000000 <
+           SPIN_MS);
+}
+
+static struct thread_efforts efforts_now(void)
+{
+    struct thread_efforts now = {.asleep = false};
+
+    CHECK_OK(thread_efforts(&now, pid, pid));
+    return now;
+}
+
+static void await_sleep(void)
+{
+    while (!efforts_now().asleep)
+        poll(NULL, 0, 1);
+}
+
+/* Wait until the process has run for SPIN_MS since `before`. */
+static void await_run(struct thread_efforts before)
+{
+    while (efforts_now().run_ns < before.run_ns + SPIN_MS * 1000000ull)
+        poll(NULL, 0, 1);
+}
+
+/* Make the process go on once, and wait until it sleeps again. */
+static void nudge(void)
+{
+    int left = 1;
+
+    CU_ASSERT_FATAL(write(input, "", 1) == 1);
+    while (left > 0) {
+        poll(NULL, 0, 1);
+        CU_ASSERT_FATAL(ioctl(input, FIONREAD, &left) == 0);
+    }
+    await_sleep();
+}
+
+static void begin(bool spins)
+{
+    int ends[2];
+    char byte;
+
+    CU_ASSERT_FATAL(pipe(ends) == 0);
+    pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        signal(SIGUSR1, spin);
+        close(ends[1]);
+        while (spins || read(ends[0], &byte, 1) == 1)
+            continue;
+        _exit(0);
+    }
+    close(ends[0]);
+    input = ends[1];
+    CHECK_OK(motion_new(&motion));
+    if (!spins)
+        nudge();
+    CU_ASSERT_FATAL(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0);
+}
+
+static void end(void)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(input);
+    motion_free(motion);
+}
+
+static void stop(void)
+{
+    int status;
+
+    CU_ASSERT_FATAL(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0);
+    CU_ASSERT_FATAL(waitpid(pid, &status, __WALL) == pid);
+}
+
+static void let_go(void)
+{
+    CU_ASSERT_FATAL(ptrace(PTRACE_CONT, pid, NULL, NULL) == 0);
+}
+
+/* Look at it; whether it has moved since the last look. */
+static bool moves(bool stopped)
+{
+    struct motion_part part;
+
+    motion_sample(motion);
+    CHECK_OK(motion_look(motion, pid, 1, stopped));
+    CHECK_OK(motion_part(&part, motion, NULL, NULL, pid, NULL, 0));
+    return part.ran;
+}
+
+TEST(a_sleeper_that_is_stopped_has_not_moved)
+{
+    begin(false);
+    CU_ASSERT(!moves(false));
+    for (int i = 0; i < 5; i++) {
+        stop();
+        let_go();
+        await_sleep();
+        CU_ASSERT(!moves(true));
+    }
+    end();
+}
+
+/* The processor may be taken until the next look comes. */
+TEST(a_sleeper_that_falls_asleep_late_has_not_moved)
+{
+    begin(false);
+    CU_ASSERT(!moves(false));
+    for (int i = 0; i < 5; i++) {
+        stop();
+        CU_ASSERT(!moves(true));
+        let_go();
+        await_sleep();
+        stop();
+        let_go();
+        await_sleep();
+        CU_ASSERT(!moves(true));
+    }
+    end();
+}
+
+TEST(a_sleeper_that_wakes_between_two_looks_moves)
+{
+    begin(false);
+    CU_ASSERT(!moves(false));
+    for (int i = 0; i < 5; i++) {
+        stop();
+        let_go();
+        await_sleep();
+        nudge();
+        CU_ASSERT(moves(true));
+    }
+    end();
+}
+
+/* Its time is a hypervisor's, or a signal handler's, but it has not gone on. */
+TEST(run_time_of_a_sleeper_is_no_motion)
+{
+    struct thread_efforts before;
+    int status;
+
+    begin(false);
+    CU_ASSERT(!moves(false));
+    before = efforts_now();
+    CU_ASSERT(kill(pid, SIGUSR1) == 0);
+    CU_ASSERT_FATAL(waitpid(pid, &status, __WALL) == pid);
+    CU_ASSERT_FATAL(ptrace(PTRACE_CONT, pid, NULL, SIGUSR1) == 0);
+    await_run(before);
+    await_sleep();
+    CU_ASSERT(!moves(true));
+    end();
+}
+
+TEST(a_thread_that_runs_moves)
+{
+    struct thread_efforts before;
+
+    begin(true);
+    CU_ASSERT(!moves(false));
+    stop();
+    let_go();
+    before = efforts_now();
+    await_run(before);
+    CU_ASSERT(moves(true));
+    end();
+}
