@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-
 /* Below this a direct read saves nothing over the shared buffer. */
 #define DIRECT_LEN 16384
 

@@ -1,7 +1,6 @@
 /* past.c - see past.h. */
 #include "stat/show/past.h"
 
-
 int past_init(struct past *past,
               const struct window *window,
               const struct report_source *source)

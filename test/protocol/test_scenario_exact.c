@@ -85,12 +85,12 @@ TEST(a_commnode_dies_of_a_stream_without_syncs)
                         .down_filter = (char *)"int_union");
 
     for (int i = 1; i <= 10; i++)
-        send_all(sim, stream, 3, 6, i);
+        sim_send_all(sim, stream, 3, 6, i);
     sim_kill_at(sim, 1, 2);
     sim_run(sim, 5000);
     CAME(10, 40);
     for (int i = 1; i <= 10; i++)
-        send_all(sim, stream, 3, 6, i);
+        sim_send_all(sim, stream, 3, 6, i);
     sim_run(sim, 5000);
     CAME(20, 40);
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
@@ -614,7 +614,7 @@ TEST(scenario_16_10_sync_lets_waves_go)
     sim_send_int(sim, 0, stream, 1);
     for (uint32_t rank = 1; rank <= 2; rank++)
         CHECK_OK(sim_send(sim, rank, stream, 100, "%ac", bytes, len));
-    send_all(sim, stream, 1, 2, 5);
+    sim_send_all(sim, stream, 1, 2, 5);
     sim_attach(sim, 0);
     sim_run(sim, 2000);
     CU_ASSERT_EQUAL(sim_waiting(sim, 0), 2);
