@@ -172,8 +172,12 @@ static bool is_let_go(pid_t pid, const char *states)
 /* So often that it does not end by itself. */
 #define FOR_EVER "10000"
 
-/* Look at a process `samples` times. */
+/* Look at a process `samples` times. Under SCHED_BATCH the daemon takes no
+ * precedence while it holds a process: with one processor a test that stops the
+ * daemon then could not run, and would see no walk. Under SCHED_OTHER it does, as
+ * for a user, and holds a process no longer because the machine is busy. */
 static pid_t tool_start(pid_t job,
+                        int policy,
                         const char *samples,
                         const char *max_stop_ms,
                         const char *interval_ms)
@@ -193,9 +197,7 @@ static pid_t tool_start(pid_t job,
     if (pid > 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* So its daemon takes no precedence while it holds a process: with one
-     * processor this test could not run then, and would see no walk. */
-    sched_setscheduler(0, SCHED_BATCH, &none);
+    sched_setscheduler(0, policy, &none);
     setenv("COPPICE_STATD", daemon, 1);
     null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
@@ -287,8 +289,8 @@ static struct look catch_walk(const struct job *job,
         pid_t daemon = tracer_of(job->pid);
 
         if (look.tool == 0)
-            look.tool =
-                tool_start(job->pid, FOR_EVER, max_stop_ms, interval_ms);
+            look.tool = tool_start(job->pid, SCHED_BATCH, FOR_EVER, max_stop_ms,
+                                   interval_ms);
         if (daemon != 0) {
             seen = daemon;
             look.daemon = stop_walk(job, daemon);
@@ -529,7 +531,7 @@ TEST(a_killed_job_is_its_parents)
 TEST(a_late_thread_is_let_go)
 {
     struct stuck stuck = stuck_start("/proc/self/exe");
-    pid_t tool = tool_start(stuck.pid, FOR_EVER, "50", "3600000");
+    pid_t tool = tool_start(stuck.pid, SCHED_OTHER, FOR_EVER, "50", "3600000");
     pid_t daemon = await_late(stuck.pid);
     struct timespec pause = {1, 0};
 
@@ -560,7 +562,7 @@ TEST(a_daemon_that_works_is_left_alone)
     snprintf(debug, sizeof(debug), "%s/names", folder);
     copy_without_names(program, debug);
     stuck = stuck_start(program);
-    tool = tool_start(stuck.pid, "1", "50", "1");
+    tool = tool_start(stuck.pid, SCHED_OTHER, "1", "50", "1");
     daemon = await_late(stuck.pid);
     nanosleep(&pause, NULL); /* as long as the guard would need */
     CU_ASSERT(is_alive(daemon));
