@@ -417,12 +417,27 @@ static void told_failed(const struct traffic *traffic,
     stream->left = 0;
 }
 
+/* The stream that `tell` is about. One whose members need not be waited for is
+ * open before sim_open() has returned its number. */
+static struct traffic_stream *find_told(struct traffic *traffic,
+                                        const struct action *tell)
+{
+    struct traffic_stream *stream = traffic_stream(traffic, tell->stream);
+
+    if (stream || tell->tell != TELL_OPENED)
+        return stream;
+    stream = traffic_stream(traffic, 0);
+    if (stream)
+        stream->id = tell->stream;
+    return stream;
+}
+
 void traffic_told(struct traffic *traffic,
                   struct sim *sim,
                   uint32_t index,
                   const struct action *tell)
 {
-    struct traffic_stream *stream = traffic_stream(traffic, tell->stream);
+    struct traffic_stream *stream = find_told(traffic, tell);
     uint32_t rank = sim_rank(sim, index);
 
     if (tell->tell == TELL_NODE_ADOPTED || tell->tell == TELL_BACKEND_LOST ||
