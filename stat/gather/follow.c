@@ -189,8 +189,8 @@ static void print_mark(struct follow *follow, const char *more)
 }
 
 /* Print `text`, of `report`, if time alone has not made it another one than the
- * last, or if it is time to. Returns 0, 1 if nobody reads it, or a negative
- * errno. */
+ * last, or if it is time to. Returns 0, 1 if the output is closed, or a
+ * negative errno. */
 static int print_due(struct follow *follow,
                      const struct report *report,
                      const char *text)

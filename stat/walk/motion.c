@@ -30,8 +30,7 @@ struct seen_thread {
     uint64_t sleeps;
     uint64_t run_ns;
     uint64_t sample;
-    uint64_t
-        owed;   /* sleeps of the stop before that had not come, at most one */
+    bool owed;  /* a sleep of the stop before had not come */
     bool slept; /* more often than its stops explain */
     bool ran;
 };

@@ -33,7 +33,7 @@ struct looking {
 struct open_request {
     uint64_t class;
     unsigned char list[80];
-    uint64_t complete; /* OPEN_COMPLETE, or whoever waits */
+    uint64_t complete; /* OPEN_COMPLETE, or the waiting thread's object */
     int32_t state;
     unsigned char calls[52];
     uint64_t communicator; /* of a request of any kind */
