@@ -171,6 +171,9 @@ static int show_report(const struct options *arguments,
     if (classes && outputs_standard(&arguments->outputs) == 0) {
         int drawn = draw_picture(report, &options, r == 0 ? error : NULL);
 
+        /* Ctrl-C has ended what read the pictures, too. */
+        if (drawn == -EPIPE && arguments->follow)
+            drawn = 0;
         r = r == 0 ? drawn : r;
     }
     say_not_walked(arguments, tree);
