@@ -551,6 +551,27 @@ bool upward_accepts(const struct node *node,
            credit_allows(&stream->up.credit, len);
 }
 
+/* Send a back-end's packet. The queue is empty and there is credit, as
+ * upward_accepts() has found, so the packet goes past the queue. Only the
+ * longer header of an exact stream may have to wait for credit. */
+static void send_packet(struct node *node,
+                        struct stream *stream,
+                        struct frame packet)
+{
+    size_t len = frame_len(&packet) + FRAME_EXACT_LEN;
+
+    if (stream->up.compensating ||
+        (stream->exact && !credit_allows(&stream->up.credit, len))) {
+        upward_emit(node, stream, packet);
+        return;
+    }
+    raise_level(stream, packet.wave);
+    if (stream->exact)
+        retain_put(node, stream, &packet);
+    credit_spend(&stream->up.credit, frame_len(&packet));
+    upward_put(node, stream, packet);
+}
+
 int upward_send(struct node *node, struct stream *stream, struct frame *frame)
 {
     struct frame packet = {
@@ -576,8 +597,7 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
             node->failed = true;
         upward_run(node, stream);
     } else {
-        upward_emit(node, stream, packet);
-        upward_pump(node, stream);
+        send_packet(node, stream, packet);
     }
     return 0;
 }
