@@ -27,15 +27,41 @@ void heartbeat_greet(struct node *node, struct peer *peer)
               }));
 }
 
+/* PROTOCOL 6.9: the last round that this node and all internal nodes below it
+ * have seen. */
+static uint32_t round_seen(const struct node *node)
+{
+    uint32_t seen = node->heal.round;
+
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
+        const struct peer *peer = node_child(node, slot);
+
+        if (peer && peer->ready && peer->role == NODE_COMMNODE &&
+            peer->round < seen)
+            seen = peer->round;
+    }
+    return seen;
+}
+
+/* The round to tell `peer`; a back-end is told none. */
+static uint32_t round_to_tell(const struct node *node, const struct peer *peer)
+{
+    if (peer == node->parent)
+        return round_seen(node);
+    return peer->ready && peer->role == NODE_COMMNODE ? node->heal.round : 0;
+}
+
 /* Send a heartbeat if one is due. `ordinal`: 1 + the place of a child among
  * those that are ready; else 0. */
 static void beat_if_due(struct node *node, struct peer *peer, uint32_t ordinal)
 {
     bool attached = node_is_attached(node, peer);
     uint64_t own = attached ? version_to_tell(node) : 0;
+    uint32_t round = round_to_tell(node, peer);
 
     if (!link_wants_heartbeat(&peer->life, node->now_ms) &&
-        peer->told_ordinal == ordinal && peer->told_version == own)
+        peer->told_ordinal == ordinal && peer->told_version == own &&
+        peer->told_round == round)
         return;
     if (!peer->greeted) {
         heartbeat_greet(node, peer);
@@ -43,8 +69,10 @@ static void beat_if_due(struct node *node, struct peer *peer, uint32_t ordinal)
     }
     peer->told_ordinal = ordinal;
     peer->told_version = own;
+    peer->told_round = round;
     node_send(node, peer,
               msg_heartbeat_encode(&(struct msg_heartbeat){
+                  .round = round,
                   .sender = node->rank,
                   .ordinal = ordinal,
                   .incarnation = node->incarnation,
@@ -66,6 +94,8 @@ void heartbeat_beat(struct node *node)
         else
             beat_if_due(node, peer, ++ready);
     }
+    if (node->role == NODE_FRONTEND)
+        suspect_seen(node, round_seen(node));
 }
 
 void heartbeat_attempt(struct node *node)
@@ -153,6 +183,9 @@ int heartbeat_take(struct node *node,
         peer->incarnation = beat.incarnation;
     if (beat.ordinal > 0)
         node->heal.orphan.ordinal = beat.ordinal - 1;
+    peer->round = beat.round;
+    if (peer->is_parent && beat.round > node->heal.round)
+        node->heal.round = beat.round;
     compare_versions(node, peer, beat.version);
     return 0;
 }

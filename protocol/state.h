@@ -40,6 +40,8 @@ struct peer {
     /* the values in our last heartbeat to it (6.1) */
     uint32_t told_ordinal; /* a child: 1 + its ordinal (7.2) */
     uint64_t told_version; /* our table's */
+    uint32_t told_round;   /* 6.9 */
+    uint32_t round;        /* a child: in its last heartbeat (6.9) */
     /* the versions in its last heartbeat and of our table, if they differed */
     uint64_t odd_version;
     uint64_t odd_own;

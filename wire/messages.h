@@ -59,8 +59,10 @@
       F(uint32_t, sender, origin)                                             \
       R(uint32_t, window, count, 1, LIMIT_WINDOW_MAX))                        \
     /* the others (6.1); `ordinal`: 1 + a child's (7.2), or 0; `version`: of  \
-       the sender's table, or 0 */                                            \
+       the sender's table, or 0; `round`: begun, or upwards seen by all (6.9) \
+       */                                                                     \
     M(heartbeat, FRAME_HEARTBEAT,                                             \
+      F(uint32_t, round, stream)                                              \
       F(uint32_t, sender, origin)                                             \
       R(uint32_t, ordinal, tag, 0, LIMIT_CHILDREN)                            \
       F(uint32_t, incarnation, count)                                         \

@@ -103,6 +103,7 @@ struct healing {
     struct orphan orphan;
     struct recovery recovery;
     struct suspicion suspicion; /* the front-end's */
+    uint32_t round;             /* the last one known here (6.9) */
     struct probe *probes;
     size_t probe_count;
     struct doubt *doubts;     /* doubt_count of struct node, oldest first */

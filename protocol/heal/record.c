@@ -206,7 +206,7 @@ static int record_apply(struct node *node,
         observer_found(node, rank);
     update_child(node, rank, incarnation, parent);
     if (node->role == NODE_FRONTEND) {
-        node->heal.suspicion.stale = true;
+        suspect_recorded(node, rank, parent == TABLE_FAILED);
         if (parent == TABLE_FAILED &&
             table_entry(node->heal.table, rank, &before) == 0)
             suspect_failed(node, rank, incarnation, text);

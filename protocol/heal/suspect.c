@@ -154,6 +154,25 @@ void suspect_adopted(struct node *node, uint32_t rank)
 
 /* ---- nodes without a path ---- */
 
+/* PROTOCOL 6.9: begin a round for suspect `rank` and the suspects below it; of
+ * these, without `all`, only for those whose round is not over. */
+static void begin_round(struct node *node, uint32_t rank, bool all)
+{
+    struct suspicion *suspicion = &node->heal.suspicion;
+    uint32_t round = node->heal.round + 1;
+
+    for (size_t i = 0; i < suspicion->count; i++) {
+        struct suspect *one = &suspicion->list[i];
+
+        if (one->rank != rank &&
+            ((!all && one->gone_ms != UINT64_MAX) ||
+             !table_is_below(node->heal.table, one->rank, rank)))
+            continue;
+        one->gone_ms = UINT64_MAX;
+        one->round = node->heal.round = round;
+    }
+}
+
 void suspect_heard(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
@@ -161,6 +180,23 @@ void suspect_heard(struct node *node, uint32_t rank)
     for (size_t i = 0; i < suspicion->count; i++)
         if (suspicion->list[i].rank == rank)
             suspicion->list[i].since_ms = node->now_ms;
+    begin_round(node, rank, true);
+}
+
+void suspect_recorded(struct node *node, uint32_t rank, bool failed)
+{
+    node->heal.suspicion.stale = true;
+    begin_round(node, rank, !failed);
+}
+
+void suspect_seen(struct node *node, uint32_t round)
+{
+    struct suspicion *suspicion = &node->heal.suspicion;
+
+    for (size_t i = 0; i < suspicion->count; i++)
+        if (suspicion->list[i].gone_ms == UINT64_MAX &&
+            suspicion->list[i].round <= round)
+            suspicion->list[i].gone_ms = node->now_ms;
 }
 
 /* Add `rank`, which has no path any more, to the suspects. */
@@ -177,6 +213,8 @@ static void suspect_add(struct node *node, uint32_t rank)
     table_entry(node->heal.table, rank, &entry);
     suspicion->list[suspicion->count++] = (struct suspect){
         .rank = rank,
+        .round = ++node->heal.round,
+        .gone_ms = UINT64_MAX,
         .since_ms = node->now_ms,
         /* an orphan gets one heartbeat to be adopted */
         .knock_ms =
@@ -241,9 +279,11 @@ void suspect_update(struct node *node)
 /* When the node becomes overdue, or then is given up. */
 static uint64_t due_ms(const struct node *node, const struct suspect *suspect)
 {
-    return suspect->since_ms + (suspect->overdue
-                                    ? record_patience_ms(node)
-                                    : node->times.failure_timeout_ms);
+    if (!suspect->overdue)
+        return suspect->since_ms + node->times.failure_timeout_ms;
+    return suspect->gone_ms == UINT64_MAX
+               ? UINT64_MAX
+               : suspect->gone_ms + record_patience_ms(node);
 }
 
 /* Tell the application of an overdue suspect, unless the report of its adoption

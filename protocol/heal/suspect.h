@@ -20,7 +20,9 @@ struct told {
 /* An internal node without a path to the front-end. */
 struct suspect {
     uint32_t rank;
-    bool overdue; /* it has had no path for failure_timeout */
+    bool overdue;     /* it has had no path for failure_timeout */
+    uint32_t round;   /* its round (6.9) */
+    uint64_t gone_ms; /* when that was over; UINT64_MAX: it is not */
     uint64_t since_ms;
     uint64_t knock_ms; /* when to try to connect to its address */
 };
@@ -63,6 +65,13 @@ void suspect_adopted(struct node *node, uint32_t rank);
 /* Node `rank` asks to be adopted, so it is alive. Its time as a suspect starts
  * again. */
 void suspect_heard(struct node *node, uint32_t rank);
+
+/* A record of `rank` was applied. `failed`: it says FAILED. If `rank` is a
+ * suspect, its time starts again. */
+void suspect_recorded(struct node *node, uint32_t rank, bool failed);
+
+/* All internal nodes that have a path have seen `round` (6.9). */
+void suspect_seen(struct node *node, uint32_t round);
 
 /* The table has changed: find out which internal nodes have no path. */
 void suspect_update(struct node *node);

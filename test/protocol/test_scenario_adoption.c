@@ -405,6 +405,81 @@ TEST(a_broken_link_is_a_suspicion)
     sim_end(sim);
 }
 
+/* Links that pass 21 kB/s, and 1.6 MB on their way down to back-end 12, which
+ * is cut off then: it accuses its parent, 3, at the front-end. The record and
+ * its refutation take longer than give_up_timeout. */
+static struct sim *accuse_behind_data(const char *tree)
+{
+    struct sim_config config = {.bytes_per_ms = 21};
+    struct sim *sim = sim_launch_as(tree, &config);
+    uint32_t stream = sim_open_filter(sim, "concat");
+
+    for (unsigned i = 0; i < 20; i++)
+        CHECK_OK(sim_send_bytes(sim, 0, stream, 80000));
+    sim_isolate(sim, 12, sim_now_ms(sim) + 7000);
+    sim_run(sim, 15000);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 3);
+    CU_ASSERT_EQUAL(sim_parent(sim, 12), 0);
+    return sim;
+}
+
+/* PROTOCOL 6.8, 6.9: a commnode that lives is not reported lost because its
+ * refutation takes longer than give_up_timeout, whether or not it has members
+ * (seed 2603921). It is reported lost when it dies. */
+TEST(a_slow_refutation_is_waited_for)
+{
+    static const char *const trees[] = {"0(1(2(3(8,12))),7)",
+                                        "0(1(2(3(12))),7)"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct sim *sim = accuse_behind_data(trees[i]);
+
+        sim_run(sim, 300000);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+        CU_ASSERT_EQUAL(sim_about(TELL_NODE_BACK), 3);
+        sim_vanish(sim, 3);
+        sim_run(sim, 80000);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+        CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 3);
+        sim_end(sim);
+    }
+}
+
+/* PROTOCOL 6.8, 6.9: nor if it then becomes an orphan, before its refutation
+ * was read: it is adopted, not expelled, and its back-end stays a member. */
+TEST(an_accused_orphan_is_adopted)
+{
+    struct sim *sim = accuse_behind_data("0(1(2(3(8,12))),7)");
+
+    sim_run(sim, 45000);
+    sim_isolate(sim, 3, sim_now_ms(sim) + 15000);
+    sim_run(sim, 300000);
+    CU_ASSERT(sim_is_alive(sim, 8));
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, 3), SIM_NONE);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
+}
+
+/* PROTOCOL 6.9: a commnode that is dead is reported lost in time although its
+ * orphans have gone elsewhere, and although one node is accused falsely again
+ * and again. */
+TEST(a_death_is_reported_beside_rounds)
+{
+    struct sim *sim = sim_launch("0(1(3(8,9),4(10,11)),2(5,6))");
+
+    sim_vanish(sim, 3);
+    for (unsigned i = 0; i < 70; i++) {
+        sim_cut(sim, sim_parent(sim, 10), 10);
+        sim_run(sim, 1000);
+    }
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
+}
+
 /* PROTOCOL 6.8: one that was stopped for longer than it takes to give it up is
  * expelled when it goes on; and one for less than that is back. */
 TEST(a_back_end_that_was_given_up_is_expelled)
