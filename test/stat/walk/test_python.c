@@ -88,7 +88,7 @@ static void fake_begin(unsigned long number,
     frame[3] = 16;
     frame[5] = OWNER_AT;
     code[1] = 8;
-    code[2] = 16;
+    code[3] = 16;
     code[4] = 24;
     code[5] = CODE_LINE_AT;
     code[9] = CODE_AT;
