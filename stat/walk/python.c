@@ -466,6 +466,14 @@ static uint32_t line_of(const struct code *code, int64_t offset)
 
 /* ---- threads and their frames ---- */
 
+/* Whether the interpreter has made up this code, to call a constructor: it says
+ * that its file is "__init__", and has no lines. */
+static bool is_made_up(const struct code *code)
+{
+    return strcmp(code->file, "__init__") == 0 &&
+           strcmp(code->function, "__init__") == 0;
+}
+
 /* Read the frames from `address` on, innermost first, then turn them round. */
 static int read_frames(struct python *python,
                        struct thread *thread,
@@ -491,7 +499,7 @@ static int read_frames(struct python *python,
         if (is_mark && thread->count > 0)
             thread->frames[thread->count - 1].is_entry = true;
         code = is_mark ? NULL : code_at(python, executable);
-        if (!code)
+        if (!code || is_made_up(code))
             continue;
         if (thread->count == room) {
             struct python_frame *grown;
