@@ -65,6 +65,26 @@ static const char *plain_name(const char *function)
     return strncmp(function, "PMPI_", 5) == 0 ? function + 1 : function;
 }
 
+/* Whether `node` is written in C or C++, as its file says. */
+static bool is_in_c(const struct judging *judging, uint32_t node)
+{
+    const char *ending = strrchr(report_file(judging->report, node), '.');
+
+    return ending && (ending[1] == 'c' || ending[1] == 'h');
+}
+
+/* Whether `node` is of a library, or in C or C++ and called by one of Python. */
+static bool is_of_library(const struct judging *judging, uint32_t node)
+{
+    const struct tree *tree = judging->report->tree;
+
+    if (runtime_is_library_at(tree, node))
+        return true;
+    while (tree->nodes[node].depth > 0 && is_in_c(judging, node))
+        node = judging->parents[node];
+    return runtime_is_python_library(tree, node);
+}
+
 /* The deepest function at or above `node` that has a source and is no call of a
  * runtime, and with `own` not of a library; else the outermost. What it has
  * called is `*called`. */
@@ -79,7 +99,7 @@ static uint32_t user_of(uint32_t *called,
     while (report->tree->nodes[node].depth > 0 &&
            (!report_file(report, node)[0] ||
             runtime_is_call(report_function(report, node)) ||
-            (own && runtime_is_library_at(report->tree, node)))) {
+            (own && is_of_library(judging, node)))) {
         *called = node;
         node = judging->parents[node];
     }
@@ -96,8 +116,7 @@ static char *append_place(char *text,
     uint32_t called, user = user_of(&called, judging, node, true);
     const char *function;
 
-    if (!report_file(report, user)[0] ||
-        runtime_is_library_at(report->tree, user))
+    if (!report_file(report, user)[0] || is_of_library(judging, user))
         user = user_of(&called, judging, node, false);
     function = report_function(report, called);
     if (!report_file(report, user)[0])

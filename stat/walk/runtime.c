@@ -114,19 +114,23 @@ static const char *name_behind_type(const char *function)
 bool runtime_is_library(const char *function)
 {
     static const char *const starts[] = {
-        "std::",  "__gnu_cxx::", "__cxxabiv1::", "boost::",
-        "core::", "alloc::",     "<core::",      "<alloc::",
-        "<std::", "<fn(",        "<&dyn core::", "<dyn core::",
-        NULL};
+        "std::",  "__gnu_cxx::",  "__cxxabiv1::", "__gthread_", "boost::",
+        "core::", "alloc::",      "<core::",      "<alloc::",   "<std::",
+        "<fn(",   "<&dyn core::", "<dyn core::",  NULL};
 
     return begins(name_behind_type(function), starts);
 }
 
-bool runtime_is_library_at(const struct tree *tree, uint32_t node)
+bool runtime_is_python_library(const struct tree *tree, uint32_t node)
 {
     const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
 
-    return strcmp(tree->strings[frame->module], FRAME_PYTHON_LIBRARY) == 0 ||
+    return strcmp(tree->strings[frame->module], FRAME_PYTHON_LIBRARY) == 0;
+}
+
+bool runtime_is_library_at(const struct tree *tree, uint32_t node)
+{
+    return runtime_is_python_library(tree, node) ||
            runtime_is_library(tree_function(tree, node));
 }
 

@@ -37,7 +37,10 @@ bool runtime_is_own(const struct tree *tree, uint32_t node);
  * it. What the program itself does stands above or below it. */
 bool runtime_is_library(const char *function);
 
-/* Whether `node` has such a function, or one of Python's library. */
+/* Whether `node` has a function of Python's library, in Python. */
+bool runtime_is_python_library(const struct tree *tree, uint32_t node);
+
+/* Whether `node` has a function of either kind of library. */
 bool runtime_is_library_at(const struct tree *tree, uint32_t node);
 
 /* The first node behind what is to be taken as one place with `node`: behind

@@ -273,6 +273,22 @@ TEST(judgements_name_functions_of_the_program)
         {"BaseProcess.join", "process.py", 149, FRAME_PYTHON_LIBRARY, 0, false},
         {"Popen.poll", "popen_fork.py", 27, FRAME_PYTHON_LIBRARY, 0, false},
         {"wait4", "", 0, "", 0, false}};
+    const struct frame python_in_c[] = {
+        {"<module>", "job.py", 9, "", 0, false},
+        {"train", "job.py", 5, "", 0, false},
+        {"Barrier.wait", "threading.py", 723, FRAME_PYTHON_LIBRARY, 0, false},
+        {"semaphore_acquire", "semaphore.c.h", 175, "", 0, false},
+        {"semaphore_acquire_impl", "semaphore.c", 352, "", 0, false},
+        {"sem_wait", "", 0, "", 0, false}};
+    const struct frame in_c[] = {{"<module>", "job.py", 9, "", 0, false},
+                                 {"solve", "solve.c", 5, "", 0, false},
+                                 {"pause", "", 0, "", 0, false}};
+    const struct frame mutex[] = {
+        {"transfer", "bank.cc", 9, "", 0, false},
+        {"std::mutex::lock()", "std_mutex.h", 100, "", 0, false},
+        {"__gthread_mutex_lock(pthread_mutex_t*)", "gthr-default.h", 749, "", 0,
+         false},
+        {"__pthread_mutex_lock", "", 0, "", 0, false}};
     const struct frame library[] = {
         {"Thread.run", "threading.py", 9, FRAME_PYTHON_LIBRARY, 0, false},
         {"read", "", 0, "", 0, false}};
@@ -285,6 +301,11 @@ TEST(judgements_name_functions_of_the_program)
 
     check_judgement(python, 5,
                     "task 0 is in BaseProcess.join (collect, job.py:3) (1 ");
+    check_judgement(python_in_c, 6,
+                    "task 0 is in Barrier.wait (train, job.py:5) (1 ");
+    check_judgement(in_c, 3, "task 0 is in pause (solve, solve.c:5) (1 ");
+    check_judgement(
+        mutex, 4, "task 0 is in std::mutex::lock() (transfer, bank.cc:9) (1 ");
     check_judgement(library, 2,
                     "task 0 is in read (Thread.run, threading.py:9) (1 ");
     check_judgement(templates, 3,
