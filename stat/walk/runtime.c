@@ -7,6 +7,12 @@
 /* What calls of a runtime begin with, in lower case. */
 static const char *const calls[] = {"mpi_", "pmpi_", "pthread_", NULL};
 
+/* What the files of libraries of MPI begin with. A program can have called a
+ * function of them that has no name: MPICH's MPI_Waitany() jumps to one. */
+static const char *const mpi_libraries[] = {"libmpi.so",    "libmpi_",
+                                            "libmpich.so",  "libmpichfort.so",
+                                            "libmpicxx.so", NULL};
+
 /* What functions inside of one begin with; and the names of the functions in
  * which progress threads of Open MPI and PMIx begin. */
 static const char *const insides[] = {
@@ -42,7 +48,8 @@ static const char *bare_name(const char *function)
 
 bool runtime_is_call(const char *function)
 {
-    return begins(bare_name(function), calls);
+    return begins(bare_name(function), calls) ||
+           (strstr(function, "+0x") && begins(function, mpi_libraries));
 }
 
 bool runtime_is_mpi(const char *function)

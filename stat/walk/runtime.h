@@ -8,7 +8,8 @@
 
 /* Whether `function` is where a program calls MPI or threads: it begins with
  * mpi_ or pmpi_, in whatever case (so Fortran's too), or with pthread_.
- * Underscores before, as the C library has them, do not count. */
+ * Underscores before, as the C library has them, do not count. So is an address
+ * without a name in a library of MPI, "libmpich.so.12+0x1234". */
 bool runtime_is_call(const char *function);
 
 /* Whether it is such a call of MPI. */

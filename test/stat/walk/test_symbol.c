@@ -115,6 +115,16 @@ TEST(functions_of_the_library_are_known)
     CU_ASSERT_FALSE(runtime_is_library("main"));
 }
 
+/* An MPI may jump from the function that was called to one without a name. */
+TEST(an_address_in_a_library_of_mpi_is_a_call_of_it)
+{
+    CU_ASSERT(runtime_is_mpi("libmpich.so.12.2.2+0x1768f2"));
+    CU_ASSERT(runtime_is_mpi("libmpi.so.40.30.4+0x1ef91"));
+    CU_ASSERT_FALSE(runtime_is_call("libmpichicken.so+0x1768f2"));
+    CU_ASSERT_FALSE(runtime_is_call("libucp.so.0.0.0+0x185e4"));
+    CU_ASSERT_FALSE(runtime_is_call("libmpich.so.12.2.2"));
+}
+
 int main(void)
 {
     return check_run("symbol");
