@@ -58,6 +58,13 @@ static char *append_separator(char *text)
     return text && text[0] ? columns_append(text, "; ") : text;
 }
 
+/* Append how many places were not told of. */
+static char *append_more(char *text, size_t count)
+{
+    return columns_append(text, "; others are at %zu more place%s", count,
+                          count == 1 ? "" : "s");
+}
+
 /* What people call the call of a runtime: MPI_Send for PMPI_Send. */
 static const char *plain_name(const char *function)
 {
@@ -541,8 +548,7 @@ static char *append_places(char *text,
         text = append_place(text, judging, places[i].node);
     }
     if (shown > OTHERS_MAX + 1)
-        text = columns_append(text, "; others are at %d more places",
-                              shown - OTHERS_MAX - 1);
+        text = append_more(text, (size_t)shown - OTHERS_MAX - 1);
     return text;
 }
 
@@ -690,8 +696,7 @@ static char *judging_text(struct judging *judging)
         group = group->hh.next;
     }
     if (count > OTHERS_MAX + 1)
-        text = columns_append(text, "; others are at %zu more places",
-                              count - OTHERS_MAX - 1);
+        text = append_more(text, count - OTHERS_MAX - 1);
     if (targets && targets->ranked && judging->rank_edges > 0)
         text = append_ranks(text, judging);
     if (targets && targets->absent && tasks_count(targets->absent) > 0)

@@ -369,6 +369,23 @@ TEST(judgements_name_the_locks_of_each_task)
         "of 1 more task; 2 of 3 tasks are in ");
 }
 
+/* Four places of a task's threads are told of. */
+TEST(judgements_count_the_other_places)
+{
+    const char *functions[] = {"a", "b", "c", "d", "e", "f"};
+
+    for (size_t count = 5; count <= 6; count++) {
+        struct traces *traces;
+
+        CHECK_OK(traces_new(&traces));
+        for (size_t i = 0; i < count; i++)
+            add_waiting(traces, 0, functions[i], "read", "[running]");
+        check_waits(traces, NULL,
+                    count == 5 ? "; others are at 1 more place (1 sample)"
+                               : "; others are at 2 more places (1 sample)");
+    }
+}
+
 /* The judgement names the rank that waits and the rank that it waits for; of
  * several waiting ranks, their number. */
 TEST(judgements_name_the_rank_that_waits)
