@@ -105,7 +105,7 @@ static void tick_node(struct sim *sim, struct world_node *node)
     struct event event = {.type = EVENT_TICK};
 
     node->tick_ms = UINT64_MAX;
-    world_read_repeats(sim, node);
+    world_read_all(sim, node);
     if (node->state == WORLD_ALIVE)
         world_step(sim, node, &event, NULL);
 }

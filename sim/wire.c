@@ -387,7 +387,7 @@ static void read_end(struct sim *sim,
         count = take_frames(sim, end, bytes, len, &frames);
         flow_take(&end->in, len);
     }
-    if (len > 0)
+    if (len > 0 && end->heard_ms < heard_ms)
         end->heard_ms = heard_ms;
     if (len > 0 && count == 0)
         world_step(sim, node,
@@ -439,13 +439,13 @@ void world_read(struct sim *sim, struct world_node *node, uint32_t link)
         read_end(sim, node, link, sim->now_ms);
 }
 
-void world_read_repeats(struct sim *sim, struct world_node *node)
+void world_read_all(struct sim *sim, struct world_node *node)
 {
     for (uint32_t link = 0; link < node->end_count; link++) {
         const struct world_end *end = node->ends[link];
         uint64_t heard_ms = end ? flow_waiting_ms(&end->in, sim->now_ms) : 0;
 
-        if (heard_ms > 0 && end->up && is_at_rest(sim, end))
+        if (heard_ms > 0 && end->up)
             read_end(sim, node, link, heard_ms);
     }
 }
