@@ -333,6 +333,7 @@ static const struct task tasks[] = {
     {"0 1 2 late orderly waves=1 noredo", PART_QUICK, SHORT},
     {"0 1 2 late orderly waves=2 twins nocheck", PART_QUICK, SHORT},
     {"0 2 2 late orderly waves=2", PART_FULL, NULL},
+    {"0,1 2 1 late orderly waves=2", PART_LONG, NULL},
     /* all trees of three internal nodes */
     {"0 2 2 any leaves needed", PART_FULL, NULL},
     {"0 2 2 any leaves", PART_LONG, NULL},
