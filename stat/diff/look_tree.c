@@ -118,7 +118,7 @@ static int close_node(struct reading *reading,
 static int read_nodes(struct reading *reading, struct build *build)
 {
     struct open open[TREE_DEPTH_MAX];
-    uint64_t depth = 0, frame, top = 0;
+    uint64_t depth = 0, frame, top = 0, line;
     const json_t *array = NULL;
     uint32_t count = 0; /* open nodes */
     size_t index = 0;
@@ -151,6 +151,10 @@ static int read_nodes(struct reading *reading, struct build *build)
                               "%s: %sframe: a task that could not be walked "
                               "has one frame only",
                               reading->name, where);
+        line = 0;
+        if (r == 0)
+            r = reading_optional(reading, &line, object, where, "call_line",
+                                 UINT32_MAX);
         if (r == 0)
             r = tasks_new(&open[count].under, NULL, 0);
         if (r < 0)
@@ -160,6 +164,8 @@ static int read_nodes(struct reading *reading, struct build *build)
                        count > 0 ? open[count - 1].place : BUILD_TOP,
                        &reading->frames[frame]);
         count++;
+        if (r == 0 && line > 0)
+            build_called(build, open[count - 1].place, (uint32_t)line);
         if (r == 0)
             r = read_ends(reading, build, open[count - 1].place, object, index,
                           &open[count - 1].under);

@@ -120,7 +120,7 @@ static char *append_place(char *text,
                           uint32_t node)
 {
     const struct report *report = judging->report;
-    uint32_t called, user = user_of(&called, judging, node, true);
+    uint32_t called, user = user_of(&called, judging, node, true), line;
     const char *function;
 
     if (!report_file(report, user)[0] || is_of_library(judging, user))
@@ -135,8 +135,11 @@ static char *append_place(char *text,
     text = columns_append(text, " (");
     text = picture_append_function(text, report_function(report, user));
     text = columns_append(text, ", %s", report_file(report, user));
-    if (text && report_line(report, user))
-        text = columns_append(text, ":%u", report_line(report, user));
+    line = report_line(report, user);
+    if (line == 0)
+        line = report->tree->nodes[called].call_line;
+    if (text && line)
+        text = columns_append(text, ":%u", line);
     return columns_append(text, ")");
 }
 

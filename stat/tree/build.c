@@ -32,6 +32,8 @@ struct place {
     UT_hash_handle hh;
     struct place_key key;
     uint32_t line;
+    uint32_t last_line; /* of the frame that was added last */
+    uint32_t call_line;
     uint32_t depth;
     uint32_t frame; /* number in the order of the tree, once it is made */
     uint32_t node;  /* the same of the node */
@@ -114,7 +116,8 @@ static int place_add(struct build *build,
                      uint32_t *node,
                      const struct place_key *key,
                      const struct frame *frame,
-                     uint32_t depth)
+                     uint32_t depth,
+                     uint32_t call_line)
 {
     struct place *place;
 
@@ -126,6 +129,8 @@ static int place_add(struct build *build,
         return -ENOMEM;
     place->key = *key;
     place->line = frame->line;
+    place->last_line = frame->line;
+    place->call_line = call_line;
     place->depth = depth;
     place->node = build->place_count;
     HASH_ADD(hh, build->hash, key, sizeof(*key), place);
@@ -144,7 +149,10 @@ static int find_node(struct build *build,
                      const struct frame *frame,
                      bool by_line)
 {
-    uint32_t depth = parent == BUILD_TOP ? 0 : build->places[parent]->depth + 1;
+    const struct place *above =
+        parent == BUILD_TOP ? NULL : build->places[parent];
+    uint32_t depth = above ? above->depth + 1 : 0;
+    uint32_t call_line = above ? above->last_line : 0;
     struct place_key key;
     struct place *place;
 
@@ -162,9 +170,12 @@ static int find_node(struct build *build,
         return -ENOMEM;
     HASH_FIND(hh, build->hash, &key, sizeof(key), place);
     if (!place)
-        return place_add(build, node, &key, frame, depth);
+        return place_add(build, node, &key, frame, depth, call_line);
     if (place->line != frame->line)
         place->line = 0;
+    if (place->call_line != call_line)
+        place->call_line = 0;
+    place->last_line = frame->line;
     *node = place->node;
     return 0;
 }
@@ -183,6 +194,11 @@ int build_line(struct build *build,
                const struct frame *frame)
 {
     return find_node(build, node, parent, frame, true);
+}
+
+void build_called(struct build *build, uint32_t node, uint32_t line)
+{
+    build->places[node]->call_line = line;
 }
 
 int build_end(struct build *build, const struct tree_end *end)
@@ -298,6 +314,7 @@ static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
 /* Put the places as nodes in pre-order. `first` has for each place where its
  * children begin in `sorted`. */
 static void put_nodes(struct tree *tree,
+                      const struct build *build,
                       struct place **sorted,
                       uint32_t count,
                       const uint32_t *first)
@@ -310,7 +327,7 @@ static void put_nodes(struct tree *tree,
     above[0] = BUILD_TOP;
     for (;;) {
         struct place *place = next[depth] < count ? sorted[next[depth]] : NULL;
-        uint32_t number;
+        uint32_t number, line = 0;
 
         if (!place || place->key.parent != above[depth]) {
             if (depth == 0)
@@ -321,8 +338,10 @@ static void put_nodes(struct tree *tree,
         next[depth]++;
         number = place->node;
         place->node = tree->node_count;
+        if (depth > 0 && build->places[above[depth]]->line == 0)
+            line = place->call_line;
         tree->nodes[tree->node_count++] =
-            (struct tree_node){place->frame, depth, 1};
+            (struct tree_node){place->frame, depth, 1, line};
         depth++;
         next[depth] = first[number];
         above[depth] = number;
@@ -351,7 +370,7 @@ static int put_places(struct tree *tree, const struct build *build)
 
         first[parent == BUILD_TOP ? count : parent] = i;
     }
-    put_nodes(tree, sorted, count, first);
+    put_nodes(tree, build, sorted, count, first);
     r = 0;
 out:
     free(sorted);

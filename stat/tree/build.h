@@ -30,7 +30,11 @@ int build_node(struct build *build,
                uint32_t parent,
                const struct frame *frame);
 
-/* The same, of a place that another line makes another one. */
+/* Say from which line the frame above `node` calls it, if the frames above were
+ * given without it. */
+void build_called(struct build *build, uint32_t node, uint32_t line);
+
+/* The same as build_node(), of a place that another line makes another one. */
 int build_line(struct build *build,
                uint32_t *node,
                uint32_t parent,

@@ -279,7 +279,8 @@ bool tree_equal(const struct tree *a, const struct tree *b)
     for (uint32_t i = 0; i < a->node_count; i++) {
         if (a->nodes[i].frame != b->nodes[i].frame ||
             a->nodes[i].depth != b->nodes[i].depth ||
-            a->nodes[i].size != b->nodes[i].size)
+            a->nodes[i].size != b->nodes[i].size ||
+            a->nodes[i].call_line != b->nodes[i].call_line)
             return false;
     }
     for (uint32_t i = 0; i < a->end_count; i++) {

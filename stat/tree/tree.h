@@ -39,9 +39,12 @@ struct tree_frame {
 
 /* A frame under the frames above it. Its children follow it. */
 struct tree_node {
-    uint32_t frame; /* index */
-    uint32_t depth; /* 0 at top level */
-    uint32_t size;  /* nodes of its subtree, itself included */
+    uint32_t frame;     /* index */
+    uint32_t depth;     /* 0 at top level */
+    uint32_t size;      /* nodes of its subtree, itself included */
+    uint32_t call_line; /* the only one from which the frame above, if that has
+                           no line, calls it; 0: not known, or several; in trees
+                           of names */
 };
 
 /* Traces of `tasks` end at `node`: in `samples` samples, up to the one in which

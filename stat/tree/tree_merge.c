@@ -304,11 +304,15 @@ static int join_nodes(struct tree *tree,
         struct span ends[2] = {{0}, {0}};
 
         if (order <= 0) {
-            *node = (struct tree_node){map_a->frames[na->frame], na->depth, 1};
+            *node = (struct tree_node){map_a->frames[na->frame], na->depth, 1,
+                                       na->call_line};
             ends[0] = ends_take(a, ia++, &end_a, rivals->second);
         }
         if (order >= 0) {
-            *node = (struct tree_node){map_b->frames[nb->frame], nb->depth, 1};
+            *node = (struct tree_node){
+                map_b->frames[nb->frame], nb->depth, 1,
+                order == 0 && na->call_line != nb->call_line ? 0
+                                                             : nb->call_line};
             ends[1] = ends_take(b, ib++, &end_b, rivals->first);
         }
         if (mode == DIFFERENCE && order > 0)

@@ -352,7 +352,8 @@ static int read_nodes(struct tree *tree, struct reader *reader)
             return -EBADMSG;
         last_frame[depth] = frame;
         open = depth + 1;
-        tree->nodes[tree->node_count++] = (struct tree_node){frame, depth, 1};
+        tree->nodes[tree->node_count++] =
+            (struct tree_node){frame, depth, 1, 0};
     }
     return reader->failed ? -EBADMSG : 0;
 }

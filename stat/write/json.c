@@ -285,6 +285,8 @@ static int write_nodes(FILE *file,
                 "%s{\"frame\":%u,\"depth\":%u,\"set\":%u,\"threads\":%" PRIu64,
                 i ? ",\n" : "\n", tree->nodes[i].frame, tree->nodes[i].depth,
                 sets->under[i], report->threads[i]);
+        if (tree->nodes[i].call_line)
+            fprintf(file, ",\"call_line\":%u", tree->nodes[i].call_line);
         if (report->shown[i] != i)
             fputs(",\"runtime\":true", file);
         if (tree->nodes[i].depth == 0 && runtime_is_own(tree, i))

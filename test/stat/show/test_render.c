@@ -313,6 +313,55 @@ TEST(judgements_name_functions_of_the_program)
                     "mesh.cc:19) (1 ");
 }
 
+/* Put `task` at `call`, which solve() calls in line `line`. */
+static void build_call(struct build *build,
+                       uint32_t task,
+                       uint32_t line,
+                       const char *call)
+{
+    const struct frame above = {"solve", "s.c", line, "", 0, false};
+    const struct frame below = {call, "", 0, "", 0, false};
+    struct tree_end end = {.samples = 1, .threads = 1, .current = true};
+
+    CHECK_OK(tasks_new(&end.tasks, &(struct tasks_range){task, task}, 1));
+    CHECK_OK(build_node(build, &end.node, BUILD_TOP, &above));
+    CHECK_OK(build_node(build, &end.node, end.node, &below));
+    CHECK_OK(build_end(build, &end));
+    tasks_free(end.tasks);
+}
+
+/* Of a function with several lines the judgement names the one of each call,
+ * unless that is made from several too. */
+TEST(judgements_name_the_line_of_a_call)
+{
+    struct report_source source = {.hosts = 1, .samples = 1};
+    struct tree_progress progress = {1, 1, NULL};
+    struct build *build;
+    struct tree *tree, *settled;
+    char *text;
+
+    CHECK_OK(build_new(&build, false));
+    build_call(build, 0, 6, "MPI_Bcast");
+    build_call(build, 1, 4, "MPI_Allreduce");
+    build_call(build, 2, 4, "MPI_Allreduce");
+    build_call(build, 3, 7, "MPI_Recv");
+    build_call(build, 4, 8, "MPI_Recv");
+    build_call(build, 5, 7, "MPI_Recv");
+    CHECK_OK(tasks_new(&progress.tasks, &(struct tasks_range){0, 5}, 1));
+    CHECK_OK(build_progress(build, &progress));
+    tasks_free(progress.tasks);
+    CHECK_OK(build_tree(&tree, build, 0));
+    build_free(build);
+    CHECK_OK(tree_settle(&settled, tree));
+    tree_free(tree);
+    text = drawn(settled, &source, 300, false);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "3 of 6 tasks are in MPI_Recv (solve, s.c); task 0 is in "
+                     "MPI_Bcast (solve, s.c:6); tasks 1-2 are in MPI_Allreduce "
+                     "(solve, s.c:4) (1 sample)"));
+    free(text);
+}
+
 /* Add a thread of `task` that waits in `call`, of function `function`. */
 static void add_waiting(struct traces *traces,
                         uint32_t task,
