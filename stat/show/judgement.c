@@ -382,22 +382,77 @@ static int by_threads(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Threads of one task that hold each other's locks. */
+/* What a task does; NULL if that is not known. */
+static const struct group *group_of(const struct judging *judging,
+                                    uint32_t task)
+{
+    const struct group *group;
+
+    for (group = judging->groups; group; group = group->hh.next)
+        if (tasks_has(group->tasks, task))
+            return group;
+    return NULL;
+}
+
+/* Threads of one task that hold each other's locks; or if `len` is 0, that wait
+ * in the end for locks of one thread, which waits for none. */
 struct circle {
     const struct edge *edges; /* of that task */
-    size_t *list;             /* which of them; ours */
+    size_t count;
+    size_t *list; /* which of them; ours */
     int len;
+    uint32_t owner;
+    size_t waiting;
 };
 
-/* Append which threads of a circle wait for which; without `numbers`, only
- * where. */
+/* Append what the thread does for whose locks others wait, if that is known;
+ * before it, with `numbers`, which threads these are. */
+static char *append_owner(char *text,
+                          const struct judging *judging,
+                          const struct circle *circle,
+                          bool numbers)
+{
+    const struct tree *tree = judging->report->tree;
+    uint32_t task = circle->edges->task, end = 0;
+    const struct group *group = group_of(judging, task);
+    size_t direct = 0;
+
+    for (size_t i = 0; i < circle->count; i++)
+        direct += (uint32_t)circle->edges[i].to == circle->owner;
+    if (numbers)
+        text = columns_append(
+            text,
+            "%zu thread%s of %s %u wait%s %sfor a mutex that thread "
+            "%u holds",
+            circle->waiting, circle->waiting == 1 ? "" : "s", judging->noun,
+            task, circle->waiting == 1 ? "s" : "",
+            direct == circle->waiting ? "" : "one for another, at last ",
+            circle->owner);
+    while (end < tree->end_count &&
+           !(tree->ends[end].current && tree->ends[end].tids &&
+             tasks_has(tree->ends[end].tasks, task) &&
+             tasks_has(tree->ends[end].tids, circle->owner)))
+        end++;
+    if (end == tree->end_count)
+        return text;
+    if (numbers)
+        text = columns_append(text, ", which %s in ",
+                              group && group->doing == DOING_WAIT ? "waits"
+                                                                  : "is");
+    return append_place(text, judging, tree->ends[end].node);
+}
+
+/* Append which threads wait for which; without `numbers`, only where. */
 static char *append_circle(char *text,
                            const struct judging *judging,
                            const struct circle *circle,
                            bool numbers)
 {
-    const struct edge *edge = &circle->edges[circle->list[0]];
+    const struct edge *edge;
 
+    if (circle->len == 0)
+        return append_owner(text, judging, circle, numbers);
+    edge = &circle->edges[circle->list[0]];
     if (numbers && circle->len == 1)
         text = columns_append(
             text, "thread %d of %s %u waits for its own lock: ", edge->from,
@@ -450,8 +505,8 @@ static char *append_new_circle(char *text,
     return text;
 }
 
-/* Append which threads hold each other's locks, task by task; NULL without
- * memory. */
+/* Append which threads hold each other's locks, or wait for those of one, task by
+ * task; NULL without memory. */
 static char *append_locks(char *text, struct judging *judging)
 {
     struct told told = {.count = 0};
@@ -464,8 +519,14 @@ static char *append_locks(char *text, struct judging *judging)
         for (behind = first; behind < judging->edge_count &&
                              judging->edges[behind].task == circle.edges->task;)
             behind++;
-        circle.len = edges_circle(&circle.list, circle.edges, behind - first);
-        if (circle.len > 0)
+        circle.count = behind - first;
+        circle.len = edges_circle(&circle.list, circle.edges, circle.count);
+        if (circle.len == 0)
+            circle.len = edges_chain(&circle.owner, &circle.waiting,
+                                     circle.edges, circle.count) < 0
+                             ? -ENOMEM
+                             : 0;
+        if (circle.len >= 0)
             text = append_new_circle(text, &told, judging, &circle);
         for (int i = 0; i < circle.len; i++)
             judging->edges[first + circle.list[i]].told = true;
@@ -583,18 +644,6 @@ static char *append_threads(char *text,
     }
     free(places);
     return text;
-}
-
-/* What rank `rank` does; NULL if that is not known. */
-static const struct group *group_of(const struct judging *judging,
-                                    uint32_t rank)
-{
-    const struct group *group;
-
-    for (group = judging->groups; group; group = group->hh.next)
-        if (tasks_has(group->tasks, rank))
-            return group;
-    return NULL;
 }
 
 /* Append that `waiting` ranks wait in the end for rank `last`. */

@@ -418,6 +418,40 @@ TEST(judgements_name_the_locks_of_each_task)
         "of 1 more task; 2 of 3 tasks are in ");
 }
 
+/* Threads that wait for one that is in no circle are told of, and where that one
+ * is, once for tasks that are alike. */
+TEST(judgements_name_the_owner_of_a_mutex)
+{
+    static const char call[] = "pthread_mutex_lock";
+    const struct frame owner[] = {{"load", "w.c", 9, "", 0, false},
+                                  {"read", "", 0, "", 0, false}};
+    struct traces *traces;
+
+    for (uint32_t tasks = 1; tasks <= 3; tasks += 2) {
+        CHECK_OK(traces_new(&traces));
+        for (uint32_t task = 0; task < tasks; task++) {
+            CHECK_OK(traces_add_thread(traces, task, 10, owner, 2, 2, false));
+            add_waiting(traces, task, "take", call,
+                        "[thread 11 waits for thread 10]");
+            add_waiting(traces, task, "give", call,
+                        "[thread 12 waits for thread 10]");
+        }
+        check_waits(traces, NULL,
+                    tasks == 1
+                        ? "\n2 threads of task 0 wait for a mutex that thread "
+                          "10 holds, which is in read (load, w.c:9); task 0: "
+                        : "\n2 threads of task 0 wait for a mutex that thread "
+                          "10 holds, which is in read (load, w.c:9); so do "
+                          "threads of 2 more tasks; ");
+    }
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 0, "take", call, "[thread 11 waits for thread 12]");
+    add_waiting(traces, 0, "give", call, "[thread 12 waits for thread 10]");
+    check_waits(traces, NULL,
+                "\n2 threads of task 0 wait one for another, at last for a "
+                "mutex that thread 10 holds; ");
+}
+
 /* Four places of a task's threads are told of. */
 TEST(judgements_count_the_other_places)
 {
