@@ -64,6 +64,8 @@ static enum kind kind_of(const char *function)
     for (size_t i = 0; starts[i]; i++)
         if (strcmp(function, starts[i]) == 0)
             return KIND_START;
+    if (runtime_is_spinning(function))
+        return KIND_SPIN;
     if (runtime_is_call(function))
         return runtime_is_mpi(function) ? KIND_MPI : KIND_THREAD;
     return runtime_is_thread(function) ? KIND_OWN : KIND_PROGRAM;

@@ -160,12 +160,13 @@ int motion_part(struct motion_part *out,
             return 0;
         }
         outermost &= kind == KIND_START;
-        if (kind == KIND_MPI || kind == KIND_THREAD)
+        if (kind == KIND_MPI || kind == KIND_THREAD || kind == KIND_SPIN)
             break;
     }
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
     out->decisive = i;
-    out->ran = thread && ((thread->slept && kind != KIND_MPI) ||
-                          (thread->ran && i == count));
+    out->ran =
+        thread && ((thread->slept && kind != KIND_MPI && kind != KIND_SPIN) ||
+                   (thread->ran && i == count));
     return 0;
 }

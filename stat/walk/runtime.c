@@ -7,6 +7,10 @@
 /* What calls of a runtime begin with, in lower case. */
 static const char *const calls[] = {"mpi_", "pmpi_", "pthread_", NULL};
 
+/* The same of calls of OpenMP that spin, as clang makes them. */
+static const char *const spinning[] = {"kmpc_set_lock", "kmpc_set_nest_lock",
+                                       "kmpc_critical", "kmpc_barrier", NULL};
+
 /* What the files of libraries of MPI begin with. A program can have called a
  * function of them that has no name: MPICH's MPI_Waitany() jumps to one. */
 static const char *const mpi_libraries[] = {"libmpi.so",    "libmpi_",
@@ -49,12 +53,18 @@ static const char *bare_name(const char *function)
 bool runtime_is_call(const char *function)
 {
     return begins(bare_name(function), calls) ||
+           runtime_is_spinning(function) ||
            (strstr(function, "+0x") && begins(function, mpi_libraries));
+}
+
+bool runtime_is_spinning(const char *function)
+{
+    return begins(bare_name(function), spinning);
 }
 
 bool runtime_is_mpi(const char *function)
 {
-    return runtime_is_call(function) &&
+    return runtime_is_call(function) && !runtime_is_spinning(function) &&
            strncasecmp(bare_name(function), "pthread_", 8) != 0;
 }
 

@@ -7,10 +7,15 @@
 #include "stat/tree/tree.h"
 
 /* Whether `function` is where a program calls MPI or threads: it begins with
- * mpi_ or pmpi_, in whatever case (so Fortran's too), or with pthread_.
- * Underscores before, as the C library has them, do not count. So is an address
- * without a name in a library of MPI, "libmpich.so.12+0x1234". */
+ * mpi_ or pmpi_, in whatever case (so Fortran's too), with pthread_, or as
+ * runtime_is_spinning() has it. Underscores before, as the C library has them,
+ * do not count. So is an address without a name in a library of MPI,
+ * "libmpich.so.12+0x1234". */
 bool runtime_is_call(const char *function);
+
+/* Whether it waits for a lock of OpenMP or at a barrier in a program of clang,
+ * such as __kmpc_set_lock: threads spin there. */
+bool runtime_is_spinning(const char *function);
 
 /* Whether it is such a call of MPI. */
 bool runtime_is_mpi(const char *function);

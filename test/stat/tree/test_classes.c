@@ -135,13 +135,24 @@ TEST(callers_of_a_mutex_differ)
 TEST(runtimes_are_known_by_name)
 {
     static const char *const calls[] = {
-        "MPI_Barrier", "PMPI_Barrier", "pmpi_send_",         "mpi_wait_",
-        "pMPI_x",      "pthread_join", "__GI___pthread_lock"};
-    static const char *const none[] = {
-        "MPIR_Wait", "main", "impi_x", "my_pthread_x", "mpi", "_", "", "__"};
+        "MPI_Barrier",         "PMPI_Barrier",    "pmpi_send_",
+        "mpi_wait_",           "pMPI_x",          "pthread_join",
+        "__GI___pthread_lock", "__kmpc_set_lock", "__kmpc_critical_with_hint",
+        "__kmpc_barrier"};
+    static const char *const none[] = {"__kmpc_fork_call",
+                                       "MPIR_Wait",
+                                       "main",
+                                       "impi_x",
+                                       "my_pthread_x",
+                                       "mpi",
+                                       "_",
+                                       "",
+                                       "__"};
 
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         CU_ASSERT(runtime_is_call(calls[i]));
+    CU_ASSERT(runtime_is_spinning("__kmpc_set_nest_lock"));
+    CU_ASSERT(!runtime_is_mpi("__kmpc_set_lock"));
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         CU_ASSERT(!runtime_is_call(none[i]));
     CU_ASSERT(runtime_is_thread("libucs.so.0.0.0+0x18d1d"));
