@@ -48,27 +48,63 @@ static bool is_behind_cut(const struct fold *fold, const struct frame *frame)
     return false;
 }
 
-void fold_add(struct fold *fold, const struct frame *frame)
+/* Add a frame, and fold the turn that it completes. */
+static void push(struct fold *fold, const struct frame *frame)
 {
-    if (!fold->whole && fold->cut > 0) {
-        if (is_behind_cut(fold, frame))
-            fold->count = fold->cut;
-        else
-            fold->cut = 0;
-    }
     if (fold->count == TREE_DEPTH_MAX)
         return;
     fold->frames[fold->count++] = *frame;
-    if (fold->whole)
-        return;
-    if (strcmp(frame->function, FRAME_CUT) == 0)
-        fold->cut = fold->count;
-    for (size_t len = 1; len <= FOLD_CIRCLE_MAX; len++) {
+    for (size_t len = 1; !fold->whole && len <= FOLD_CIRCLE_MAX; len++) {
         if (!is_turn(fold, len))
             continue;
         fold->count -= len;
         memcpy(fold->frames + fold->count - len, fold->frames + fold->count,
                len * sizeof(*frame));
         return;
+    }
+}
+
+/* Behind the cut `frame` ends a first turn of `len` frames: if the circle before
+ * the cut is as long, the stack goes on as if nothing had been cut. Returns
+ * whether it does. */
+static bool close_cut(struct fold *fold, const struct frame *frame, size_t len)
+{
+    size_t at = fold->cut - 1, i = 1;
+
+    while (i <= len && i <= at && !is_same(fold, &fold->frames[at - i], frame))
+        i++;
+    if (len > FOLD_CIRCLE_MAX || len > at || i > len)
+        return false;
+    fold->count = at;
+    fold->cut = 0;
+    for (i = 0;
+         i < len && !is_same(fold, &fold->frames[fold->count - 1], frame);
+         i++) {
+        struct frame next = fold->frames[fold->count - len];
+
+        push(fold, &next);
+    }
+    fold->frames[fold->count - 1] = *frame;
+    return true;
+}
+
+void fold_add(struct fold *fold, const struct frame *frame)
+{
+    if (!fold->whole && fold->cut > 0) {
+        if (!is_behind_cut(fold, frame)) {
+            fold->cut = 0;
+        } else if (fold->behind > 0 && is_same(fold, &fold->first, frame) &&
+                   close_cut(fold, frame, fold->behind)) {
+            return;
+        } else {
+            if (fold->behind++ == 0)
+                fold->first = *frame;
+            fold->count = fold->cut;
+        }
+    }
+    push(fold, frame);
+    if (!fold->whole && strcmp(frame->function, FRAME_CUT) == 0) {
+        fold->cut = fold->count;
+        fold->behind = 0;
     }
 }

@@ -2,7 +2,7 @@
  *
  * How deep a recursion is makes no class: a function that calls itself, or some
  * that call each other in a circle, are there once, with the lines of the
- * innermost turn. */
+ * innermost turn. FRAME_CUT between turns of one is left out. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,6 +20,8 @@ struct fold {
     bool whole;   /* nothing is folded */
     size_t cut;   /* one more than the index of FRAME_CUT, while what follows is
                      still the circle before it; else 0 */
+    size_t behind;      /* so many frames of the circle did; or 0 */
+    struct frame first; /* of them */
     size_t count;
     struct frame frames[TREE_DEPTH_MAX]; /* outermost first */
 };
