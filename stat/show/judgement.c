@@ -704,21 +704,44 @@ static char *append_ranks(char *text, const struct judging *judging)
     return text;
 }
 
-/* Append whether anybody has moved, and how many samples say so. */
+/* Whether these tasks are no longer there to move. */
+static bool has_ended(const struct group *group)
+{
+    return group->doing == DOING_NOTE &&
+           (strcmp(group->place, FRAME_EXITED) == 0 ||
+            strncmp(group->place, FRAME_ZOMBIE, strlen(FRAME_ZOMBIE)) == 0);
+}
+
+/* Append whether anybody that has not ended has moved, and how many samples say so. */
 static char *append_evidence(char *text, const struct judging *judging)
 {
     const struct report_source *source = &judging->report->source;
-    uint32_t still =
-        report_unchanged(judging->report, judging->report->everyone);
+    struct tasks *alive = tasks_ref(judging->report->everyone);
+    const struct group *group = judging->groups;
+    const char *other = "";
+    uint32_t still;
+    int r = 0;
 
+    for (; group && r == 0; group = group->hh.next)
+        if (has_ended(group)) {
+            r = tasks_change(&alive, TASKS_MINUS, group->tasks);
+            other = "other ";
+        }
+    still = report_unchanged(judging->report, alive);
+    tasks_free(alive);
+    if (r < 0) {
+        free(text);
+        return NULL;
+    }
     if (source->samples < 2)
         return columns_append(text, " (1 sample)");
     if (still == source->samples)
-        text = columns_append(text, "; no %s has moved", judging->noun);
-    else if (still > 0)
         text =
-            columns_append(text, "; no %s has moved for %.1f s", judging->noun,
-                           (double)(still - 1) * source->interval_ms / 1000);
+            columns_append(text, "; no %s%s has moved", other, judging->noun);
+    else if (still > 0)
+        text = columns_append(text, "; no %s%s has moved for %.1f s", other,
+                              judging->noun,
+                              (double)(still - 1) * source->interval_ms / 1000);
     return columns_append(text, " (%u samples, %.1f s)", source->samples,
                           (double)(source->samples - 1) * source->interval_ms /
                               1000);

@@ -452,6 +452,40 @@ TEST(judgements_name_the_owner_of_a_mutex)
                 "mutex that thread 10 holds; ");
 }
 
+/* A task that has ended cannot move. */
+TEST(judgements_say_that_others_have_not_moved)
+{
+    const struct frame exited = FRAME_NOTE(FRAME_EXITED);
+    const struct frame main_frame = MAIN;
+
+    for (uint32_t ended = 1; ended <= 2; ended++) {
+        struct report_source source = {
+            .hosts = 1, .samples = 2, .interval_ms = 100};
+        struct tree *tree = NULL, *more, *both, none = {0};
+        struct traces *traces;
+        char *text;
+
+        CHECK_OK(traces_new(&traces));
+        CHECK_OK(tree_join(&tree, &none, &none));
+        for (uint32_t sample = 0; sample < 2; sample++) {
+            for (uint32_t task = 0; task < 2; task++)
+                CHECK_OK(traces_add(traces, task,
+                                    task < ended ? &exited : &main_frame, 1));
+            CHECK_OK(traces_sample(&more, traces, 0));
+            CHECK_OK(tree_join(&both, tree, more));
+            tree_free(tree);
+            tree_free(more);
+            tree = both;
+        }
+        traces_free(traces);
+        text = drawn(tree, &source, 300, false);
+        CU_ASSERT((strstr(text, "; no other task has moved (2 ") != NULL) ==
+                  (ended == 1));
+        CU_ASSERT(strstr(text, "no task has moved") == NULL);
+        free(text);
+    }
+}
+
 /* Four places of a task's threads are told of. */
 TEST(judgements_count_the_other_places)
 {
