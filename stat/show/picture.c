@@ -113,6 +113,7 @@ struct child {
     uint32_t node;
     const struct tasks *tasks;
     bool odd; /* threads that are outliers are there or below */
+    bool own; /* of the runtime's own threads: last */
 };
 
 static int by_count(const void *a, const void *b)
@@ -121,6 +122,8 @@ static int by_count(const void *a, const void *b)
     const struct child *y = b;
     int order;
 
+    if (x->own != y->own)
+        return x->own ? 1 : -1;
     if (tasks_count(x->tasks) != tasks_count(y->tasks))
         return tasks_count(x->tasks) < tasks_count(y->tasks) ? -1 : 1;
     order = tasks_compare(x->tasks, y->tasks);
@@ -153,9 +156,10 @@ static long children_sorted(struct child **out,
         if (tree_is_not_walked(tree, node))
             continue;
         if (drawing->drawn[node])
-            children[count++] =
-                (struct child){node, drawing->report->under[node],
-                               threads_odd_below(drawing->report, node)};
+            children[count++] = (struct child){
+                node, drawing->report->under[node],
+                threads_odd_below(drawing->report, node),
+                tree->nodes[node].depth == 0 && runtime_is_own(tree, node)};
         else
             ++*others;
     }

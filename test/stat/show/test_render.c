@@ -486,6 +486,27 @@ TEST(judgements_say_that_others_have_not_moved)
     }
 }
 
+/* With --full the runtime's own threads are last. */
+TEST(progress_threads_are_drawn_last)
+{
+    const struct frame own[] = {{"progress_engine", "", 0, "", 0, false},
+                                {"poll", "", 0, "", 0, false}};
+    const struct frame wait = {"solve", "s.c", 3, "", 0, false};
+    struct report_source source = {.hosts = 1, .samples = 1, .full = true};
+    struct traces *traces;
+    struct tree *tree;
+    char *text;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, own, 2));
+    CHECK_OK(traces_add(traces, 0, &wait, 1));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    text = drawn(tree, &source, 100, false);
+    CU_ASSERT(strstr(text, "progress_engine") > strstr(text, "solve"));
+    free(text);
+}
+
 /* Four places of a task's threads are told of. */
 TEST(judgements_count_the_other_places)
 {
