@@ -386,6 +386,9 @@ def check_themes(page, shots):
             page.load(page.url + "#search=stuck_&runtime=show")
             page.shot(f"{shots}/{theme}-search.png")
     page.load(page.url)
+    check("the button stands above the tools", page.run(
+        "document.getElementById('theme').getBoundingClientRect().bottom <= "
+        "document.getElementById('tools').getBoundingClientRect().top"))
     page.key("t")
     check("t turns it round", not page.run(
         "document.documentElement.classList.contains('dark')"))
