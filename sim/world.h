@@ -198,8 +198,8 @@ void world_up(struct sim *sim, struct world_node *node, uint32_t link);
  * no node (PROTOCOL 6.1e). */
 void world_read(struct sim *sim, struct world_node *node, uint32_t link);
 
-/* The node is awake, and about to look for silence: read all that has arrived on
- * all of its links. */
+/* The node is awake, and about to look for silence: read all that has arrived
+ * on all of its links. */
 void world_read_all(struct sim *sim, struct world_node *node);
 
 /* ---- applications (app.c) ---- */

@@ -505,8 +505,8 @@ static char *append_new_circle(char *text,
     return text;
 }
 
-/* Append which threads hold each other's locks, or wait for those of one, task by
- * task; NULL without memory. */
+/* Append which threads hold each other's locks, or wait for those of one, task
+ * by task; NULL without memory. */
 static char *append_locks(char *text, struct judging *judging)
 {
     struct told told = {.count = 0};
@@ -712,7 +712,8 @@ static bool has_ended(const struct group *group)
             strncmp(group->place, FRAME_ZOMBIE, strlen(FRAME_ZOMBIE)) == 0);
 }
 
-/* Append whether anybody that has not ended has moved, and how many samples say so. */
+/* Append whether a task that has not ended has moved, and how many samples say
+ * so. */
 static char *append_evidence(char *text, const struct judging *judging)
 {
     const struct report_source *source = &judging->report->source;

@@ -8,7 +8,7 @@ enum kind {
     KIND_PROGRAM,
     KIND_MPI,    /* a call of MPI */
     KIND_THREAD, /* one of pthread_ */
-    KIND_SPIN,   /* one of OpenMP that spins until it gets a lock */
+    KIND_SPIN,   /* one of OpenMP that spins for a lock, or at a barrier */
     KIND_START,  /* where the C library starts threads; a note */
     KIND_OWN,    /* where a runtime's own thread begins */
 };
