@@ -15,7 +15,7 @@
 /* Credit (PROTOCOL 3.4): a node's budget for one stream, the most and the
  * least that one child's window gets of it. */
 #define LIMIT_STREAM_BUDGET (UINT64_C(64) << 20)
-#define LIMIT_WINDOW_MAX    (UINT32_C(4) << 20)
+#define LIMIT_WINDOW_MAX    (UINT32_C(2) << 20)
 #define LIMIT_WINDOW_MIN    (UINT32_C(64) << 10)
 
 /* How far the front-end runs ahead of stability (PROTOCOL 3.5). */

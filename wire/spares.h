@@ -22,7 +22,7 @@
 #define SPARES_BYTES_MAX ((size_t)64 << 20)
 
 /* A block that is not used for so long goes back, or within as long again. */
-#define SPARE_IDLE_MS 500
+#define SPARE_IDLE_MS 2000
 
 /* A kept block. */
 struct spare {

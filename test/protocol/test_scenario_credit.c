@@ -326,19 +326,20 @@ TEST(what_is_in_a_filter_is_not_written_to)
 TEST(a_child_that_came_again_is_given_nothing_back)
 {
     struct sim *sim = sim_launch("0(1,2)");
+    const int count = 3 * (LIMIT_WINDOW_MAX / 2) / WEIGHT; /* some are taken */
     struct node_adoption adoption;
     uint32_t stream;
 
     sim_by_hand(sim, 0);
     stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT);
-    for (int i = 0; i < 80; i++)
+    for (int i = 0; i < count; i++)
         post_bytes(sim, 2, stream, PACKET);
     sim_run(sim, 1000);
     CU_ASSERT_EQUAL(sim_unsent(sim, 2), 0);
     sim_cut(sim, 2, 0);
     sim_run(sim, 1000);
     CU_ASSERT_EQUAL(sim_adopted(2, &adoption), 1);
-    for (int i = 0; i < 80; i++) {
+    for (int i = 0; i < count; i++) {
         CHECK_IS(sim_receive(sim, 0, stream), 1);
         sim_run(sim, 10);
     }

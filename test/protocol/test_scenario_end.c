@@ -133,7 +133,7 @@ TEST(a_network_without_back_ends_works)
 }
 
 #define BACKLOG 12
-#define MIB     (1u << 20)
+#define PART    (LIMIT_WINDOW_MAX / 4) /* 3 windows in all */
 
 /* PROTOCOL 10.1b: members have sent more than goes up while the front-end takes
  * nothing, and have left: there is no member any more, but what they had sent
@@ -146,7 +146,7 @@ TEST(what_the_last_member_sent_still_comes)
 
     sim_by_hand(sim, 0);
     for (i = 0; i < BACKLOG; i++) {
-        CHECK_OK(sim_send_bytes(sim, 3, stream, MIB));
+        CHECK_OK(sim_send_bytes(sim, 3, stream, PART));
         sim_run(sim, 50);
     }
     CHECK_OK(sim_shutdown(sim, 3));

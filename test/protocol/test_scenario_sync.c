@@ -314,7 +314,7 @@ TEST(a_slow_child_delays_no_other)
 TEST(a_claim_that_waits_speaks_of_no_newcomer)
 {
     enum {
-        BYTES = 100000,
+        BYTES = 50000,
         COUNT = 41, /* a window, and not more */
         LATER = 35
     };
