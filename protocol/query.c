@@ -88,13 +88,13 @@ int node_unfinal(const struct node *node,
                  uint64_t *bytes)
 {
     const struct stream *stream = node_stream(node, stream_id);
-    const struct retaining *retain;
+    struct kept_sum kept;
 
     if (!stream || !stream->exact)
         return -ENOENT;
-    retain = &stream->exact->retain;
-    *packets = retain->kept.count - retain->overs;
-    *bytes = retain_bytes(retain);
+    kept = kept_now(&stream->exact->retain.kept);
+    *packets = kept.count - kept.overs;
+    *bytes = kept.bytes;
     return 0;
 }
 

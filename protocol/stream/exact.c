@@ -32,7 +32,7 @@ void exact_free(struct exact *exact)
         ranks_fini(&exact->sets[slot]);
     free(exact->sets);
     ranks_fini(&exact->told);
-    fifo_fini(&exact->retain.kept);
+    kept_fini(&exact->retain.kept);
     free(exact->accept.late);
     free(exact->accept.gone);
     free(exact);

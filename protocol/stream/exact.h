@@ -5,6 +5,7 @@
  * front-end's. */
 #pragma once
 
+#include "protocol/stream/kept.h"
 #include "protocol/stream/stream.h"
 #include "protocol/stream/tally.h"
 
@@ -33,8 +34,7 @@ struct accepting {
 
 /* What a back-end alone knows. */
 struct retaining {
-    struct fifo kept;         /* what it has put out and is not final */
-    uint32_t overs;           /* of these, how many are OVER */
+    struct kept kept;         /* what it has put out and is not final */
     uint64_t hash;            /* of the node's rank (16.3) */
     uint64_t unasked;         /* bytes since the last packet with FRAME_ASK */
     struct wave_number level; /* the last that it has put out */
@@ -169,13 +169,16 @@ void exact_return_credit(struct node *node, struct stream *stream);
 /* Keep a packet that is put out, and complete it. */
 void retain_put(struct node *node, struct stream *stream, struct frame *frame);
 
-/* Whether a packet may be sent now: there is room, and the node counts. */
-bool retain_accepts(const struct node *node, const struct stream *stream);
-
-/* The bytes of the packets that are kept; OVER does not count. */
-static inline uint64_t retain_bytes(const struct retaining *retain)
+/* Whether a packet may be sent now: there is room, and the node counts. One that
+ * is in our filter will be kept too. */
+static inline bool retain_accepts(const struct node *node,
+                                  const struct stream *stream)
 {
-    return retain->kept.bytes - (uint64_t)retain->overs * FRAME_HEAD_MAX;
+    const struct retaining *retain = &stream->exact->retain;
+
+    return retain->entered && upward_is_idle(node, stream) &&
+           (retain->closed ||
+            kept_now(&retain->kept).bytes < stream->definition.keep);
 }
 
 /* Forget what is final. */

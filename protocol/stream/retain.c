@@ -15,19 +15,6 @@ static struct wave_number level_of(const struct frame *frame)
                                     : frame->wave};
 }
 
-/* Keep a reference to `frame`. */
-static void keep(struct node *node,
-                 struct retaining *retain,
-                 struct frame *frame)
-{
-    struct payload *payload = payload_ref(frame->payload);
-
-    retain->overs += (frame->flags & FRAME_OVER) != 0;
-    if (fifo_push(&retain->kept, frame, 0) < 0)
-        node->failed = true;
-    frame->payload = payload;
-}
-
 void retain_put(struct node *node, struct stream *stream, struct frame *frame)
 {
     struct retaining *retain = &stream->exact->retain;
@@ -43,38 +30,31 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame)
             retain->unasked = 0;
         }
     }
-    if (!retain->closed)
-        keep(node, retain, frame);
+    if (!retain->closed && kept_push(&retain->kept, frame) < 0)
+        node->failed = true;
 }
 
-bool retain_accepts(const struct node *node, const struct stream *stream)
+/* Whether a packet is not needed any more: OVER accounts for its sender until
+ * its whole epoch is final (16.10). */
+static bool is_final(const struct kept_packet *packet, uint64_t final)
 {
-    const struct retaining *retain = &stream->exact->retain;
-
-    /* A packet that is in our filter will be kept too. */
-    return retain->entered && upward_is_idle(node, stream) &&
-           (retain->closed || retain_bytes(retain) < stream->definition.keep);
-}
-
-/* Whether a kept frame is not needed any more: OVER accounts for its sender
- * until its whole epoch is final (16.10). */
-static bool is_final(const struct frame *frame, uint64_t final)
-{
-    if (frame->flags & FRAME_OVER)
-        return final >= wave_epoch_after(frame->wave);
-    return frame->wave <= final;
+    if (packet->flags & FRAME_OVER)
+        return final >= wave_epoch_after(packet->wave);
+    return packet->wave <= final;
 }
 
 void retain_final(struct exact *exact)
 {
-    struct retaining *retain = &exact->retain;
-    const struct frame *head;
+    struct kept *kept = &exact->retain.kept;
 
-    while ((head = fifo_peek(&retain->kept)) && is_final(head, exact->final)) {
-        struct queued kept = fifo_pop(&retain->kept);
+    kept_forget(kept, exact->final);
+    for (;;) {
+        const struct kept_packet *oldest =
+            kept_next(kept, &(struct kept_place){0});
 
-        retain->overs -= (kept.frame.flags & FRAME_OVER) != 0;
-        frame_fini(&kept.frame);
+        if (!oldest || !is_final(oldest, exact->final))
+            return;
+        kept_pop(kept);
     }
 }
 
@@ -82,12 +62,23 @@ void retain_final(struct exact *exact)
  * final wave of its epoch, as routers stand there (16.10). */
 static void put_again(struct node *node,
                       struct stream *stream,
-                      const struct frame *kept)
+                      const struct kept_packet *kept)
 {
     const struct exact *exact = stream->exact;
-    struct frame frame = frame_ref(kept);
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = kept->flags,
+        .stream = stream->definition.id,
+        .tag = kept->tag,
+        .origin = node->rank,
+        .contributors = kept->contributors,
+        .generation = exact->generation,
+        .wave = kept->wave,
+        .check = kept->flags & FRAME_LAST ? exact->retain.hash : 0,
+    };
 
-    frame.generation = exact->generation;
+    if (kept_payload(kept, &frame.payload) < 0)
+        node->failed = true;
     if (frame.flags & FRAME_OVER && frame.wave <= exact->final)
         frame.wave = exact->final + 1;
     if (frame.flags & FRAME_LAST)
@@ -111,14 +102,16 @@ void retain_redo(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
     struct wave_number begin = {exact->generation, begin_of(exact)};
+    struct kept_place place = {0};
+    const struct kept_packet *packet;
 
     exact->retain.level = begin;
     if (!stream->active)
         return;
     if (begin.wave > exact->final)
         upward_resume(node, stream, begin.wave);
-    for (uint32_t i = 0; i < exact->retain.kept.count; i++)
-        put_again(node, stream, &fifo_at(&exact->retain.kept, i)->frame);
+    while ((packet = kept_next(&exact->retain.kept, &place)))
+        put_again(node, stream, packet);
 }
 
 void retain_settle(struct node *node, struct stream *stream, struct mark marker)
@@ -197,15 +190,14 @@ void retain_close(struct stream *stream)
     struct retaining *retain = &stream->exact->retain;
 
     retain->closed = true;
-    fifo_fini(&retain->kept);
-    retain->overs = 0;
+    kept_fini(&retain->kept);
 }
 
 bool retain_is_done(const struct node *node)
 {
     for (size_t i = 0; i < node->stream_count; i++)
         if (node->streams[i]->exact &&
-            node->streams[i]->exact->retain.kept.count > 0)
+            kept_now(&node->streams[i]->exact->retain.kept).count > 0)
             return false;
     return true;
 }

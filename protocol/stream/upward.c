@@ -548,20 +548,17 @@ bool upward_accepts(const struct node *node,
            stream->loaded && stream->up.out.count == 0 &&
            (!stream->exact || retain_accepts(node, stream)) &&
            wave_bytes(stream->up.wave) == 0 &&
-           credit_allows(&stream->up.credit, len);
+           credit_allows(&stream->up.credit,
+                         len + (stream->exact ? FRAME_EXACT_LEN : 0));
 }
 
 /* Send a back-end's packet. The queue is empty and there is credit, as
- * upward_accepts() has found, so the packet goes past the queue. Only the
- * longer header of an exact stream may have to wait for credit. */
+ * upward_accepts() has found, so the packet goes past the queue. */
 static void send_packet(struct node *node,
                         struct stream *stream,
                         struct frame packet)
 {
-    size_t len = frame_len(&packet) + FRAME_EXACT_LEN;
-
-    if (stream->up.compensating ||
-        (stream->exact && !credit_allows(&stream->up.credit, len))) {
+    if (stream->up.compensating) {
         upward_emit(node, stream, packet);
         return;
     }
