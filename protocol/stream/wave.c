@@ -243,6 +243,27 @@ static int put_alone(struct wave *wave,
     return fifo_push(&wave->alone, frame, credit);
 }
 
+/* Empty answers need no credit, so many may wait for another child: those to
+ * waves in a row are one frame, whose `check` says how many follow. */
+static bool extend_run(struct wave *wave,
+                       struct inlet *inlet,
+                       const struct frame *frame)
+{
+    struct frame *last;
+
+    if (wave->sync != COP_WAIT_FOR_ALL || inlet->fifo.count == 0)
+        return false;
+    last = &fifo_at(&inlet->fifo, inlet->fifo.count - 1)->frame;
+    if (last->flags != (FRAME_EMPTY | FRAME_LAST) ||
+        frame->flags != last->flags || last->origin != frame->origin ||
+        last->contributors != frame->contributors ||
+        last->wave + last->check + 1 != frame->wave)
+        return false;
+    last->check++;
+    wave->bytes -= frame_len(frame);
+    return true;
+}
+
 int wave_put(struct wave *wave,
              uint32_t slot,
              uint32_t rank,
@@ -279,6 +300,8 @@ int wave_put(struct wave *wave,
     set_rank(wave, inlet, rank);
     wave_unblock(wave, slot);
     wave->parts |= !(frame->flags & FRAME_LAST);
+    if (extend_run(wave, inlet, frame))
+        return 0;
     return fifo_push(&inlet->fifo, frame, credit);
 }
 
@@ -325,11 +348,20 @@ static int gather_head(struct wave *wave,
                        struct before *before,
                        struct wave_set *set)
 {
+    struct frame *head = fifo_peek(&inlet->fifo);
     struct queued queued;
     struct frame frame;
 
     if (reserve_set(wave, set->count + 1) < 0)
         return -ENOMEM;
+    if (head->origin != before->origin || head->wave != before->wave)
+        set->contributors += head->contributors;
+    *before = (struct before){head->origin, head->wave};
+    if (head->flags & FRAME_EMPTY && head->check > 0) { /* of a run */
+        head->wave++;
+        head->check--;
+        return 0;
+    }
     queued = fifo_pop(&inlet->fifo);
     frame = queued.frame;
     assert(wave->bytes >= frame_len(&frame));
@@ -339,9 +371,6 @@ static int gather_head(struct wave *wave,
         inlet->lent_bytes -= frame_len(&frame);
     }
     wave->bytes -= frame_len(&frame);
-    if (frame.origin != before->origin || frame.wave != before->wave)
-        set->contributors += frame.contributors;
-    *before = (struct before){frame.origin, frame.wave};
     if (frame.flags & FRAME_EMPTY) {
         frame_fini(&frame);
         return 0;

@@ -127,6 +127,52 @@ TEST(an_empty_answer_counts)
     wave_free(wave);
 }
 
+/* Child 10 answers waves `first` to `last` with nothing, of `count` back-ends. */
+static void put_empty(struct wave *wave,
+                      uint64_t first,
+                      uint64_t last,
+                      uint32_t count)
+{
+    for (uint64_t n = first; n <= last; n++) {
+        struct frame empty = {.type = FRAME_DATA,
+                              .flags = FRAME_LAST | FRAME_EMPTY,
+                              .origin = 10,
+                              .count = count,
+                              .sequence = n};
+
+        CHECK_OK(wave_put(wave, 0, 10, &empty, CREDIT(&empty), 0));
+    }
+}
+
+/* PROTOCOL 4.2: empty answers need no credit: those that wait for another child
+ * take little, however many they are, and each still answers its wave. */
+TEST(empty_answers_wait_in_little_room)
+{
+    enum {
+        MANY = 10000
+    };
+    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
+    struct wave_set set;
+
+    put_empty(wave, 1, MANY, 3);
+    put_empty(wave, MANY + 1, MANY + 2, 2);
+    put_packet(wave, 0, MANY + 3);
+    put_empty(wave, MANY + 4, 2 * MANY, 2);
+    CU_ASSERT(wave_bytes(wave) < 10 * FRAME_HEADER_LEN);
+    for (uint64_t n = 1; n <= 2 * MANY; n++) {
+        put_packet(wave, 1, n);
+        CHECK_IS(wave_take(wave, 0, false, &set), 1);
+        CU_ASSERT_EQUAL(set.sequence, n);
+        CU_ASSERT_EQUAL(set.count, n == MANY + 3 ? 2 : 1);
+        CU_ASSERT_EQUAL(set.contributors, n <= MANY       ? 4
+                                          : n == MANY + 3 ? 2
+                                                          : 3);
+        CHECK_IS(wave_take(wave, 0, false, &set), 0);
+    }
+    CU_ASSERT_EQUAL(wave_bytes(wave), 0);
+    wave_free(wave);
+}
+
 /* PROTOCOL 4.4: what a lost child had delivered keeps its place, and nobody
  * waits for what it had not; its slot may be another's at once. */
 TEST(a_lost_child_is_not_waited_for)
