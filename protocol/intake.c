@@ -187,7 +187,7 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_TOTAL:
         return slot_take(node, peer, frame);
     case FRAME_FAREWELL:
-        return farewell_take(node, frame);
+        return farewell_take(node, peer, frame);
     case FRAME_GOODBYE:
         peer->left = true;
         return 0;

@@ -288,12 +288,17 @@ static int part_with(struct node *node,
     return r;
 }
 
-int farewell_take(struct node *node, const struct frame *frame)
+int farewell_take(struct node *node,
+                  const struct peer *peer,
+                  const struct frame *frame)
 {
     struct cop_packet *packet = NULL;
     struct words_read reading;
     int r;
 
+    /* Its claim precedes it. One that has moved meanwhile says it there. */
+    if (!ranks_has(&peer->below, frame->origin))
+        return 0;
     r = packet_open(&packet, frame->payload);
     if (r < 0)
         return r;

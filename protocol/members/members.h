@@ -105,10 +105,12 @@ bool farewell_waits(struct node *node);
 /* Say it again. */
 void farewell_beat(struct node *node);
 
-/* FAREWELL has come: pass it on; at the front-end, keep the totals and declare
- * the back-end lost. `frame` is borrowed. Returns 0 or an error as in intake.c.
- */
-int farewell_take(struct node *node, const struct frame *frame);
+/* FAREWELL of a back-end below `peer` has come: pass it on; at the front-end, keep
+ * the totals and declare the back-end lost. `frame` is borrowed. Returns 0 or an
+ * error as in intake.c. */
+int farewell_take(struct node *node,
+                  const struct peer *peer,
+                  const struct frame *frame);
 
 /* ---- snapshot.c (3.1) ---- */
 

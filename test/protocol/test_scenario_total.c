@@ -488,6 +488,28 @@ TEST(a_packet_that_waits_is_in_the_farewell)
     sim_end(sim);
 }
 
+/* PROTOCOL 17.7: a commnode says the farewell of a back-end that is not below
+ * it: nobody has left. */
+TEST(a_farewell_of_others_is_not_heard)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = open_total(sim);
+    uint32_t none[] = {0};
+    int32_t tags[] = {0};
+    unsigned char bytes[] = {0};
+    struct frame farewell = {.type = FRAME_FAREWELL, .origin = 4};
+
+    send_parts(sim, stream);
+    sim_run(sim, 10);
+    CHECK_OK(packet_pack(&farewell.payload, "%aud %ad %auc %aud %auc", none,
+                         UINT32_C(0), tags, UINT32_C(0), bytes, UINT32_C(0),
+                         none, UINT32_C(0), bytes, UINT32_C(0)));
+    sim_inject(sim, 2, 0, &farewell);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    sim_end(sim);
+}
+
 /* 17_7_given_up: the farewell of a back-end that was given up before counts
  * nothing (PROTOCOL 17.7, 17.8). */
 TEST(scenario_17_7_given_up)
