@@ -102,6 +102,15 @@ DEFECT(lose_down, delivers(sim, index, action, true), return SIM_DROP)
 DEFECT(repeat_down, delivers(sim, index, action, true), return SIM_TWICE)
 DEFECT(lose_up, delivers(sim, index, action, false), return SIM_DROP)
 DEFECT(repeat_up, delivers(sim, index, action, false), return SIM_TWICE)
+DEFECT(empties_down,
+       delivers(sim, index, action, true),
+       frame_fini(&action->frame))
+DEFECT(empties_up,
+       delivers(sim, index, action, false),
+       frame_fini(&action->frame))
+DEFECT(strays, delivers(sim, index, action, false), action->stream = 9)
+DEFECT(filter_fails, TELLS(SYNCED), action->tell = TELL_FILTER_ERROR)
+DEFECT(stream_fails, TELLS(SYNCED), action->tell = TELL_STREAM_FAILED)
 DEFECT(miscount, delivers(sim, index, action, false), action->frame.count++)
 DEFECT(move_wave, delivers(sim, index, action, false), action->frame.sequence++)
 DEFECT(moves_epoch,
@@ -223,6 +232,21 @@ DEFECT(launches_nobody, TELLS(LAUNCH_FAILED), action->tell = TELL_LAUNCHED)
 DEFECT(has_the_missing,
        TELLS(LAUNCHED),
        CHECK_OK(ranks_add(&machine(sim, 0)->backends, 4, 4)))
+
+/* The first sync returns 1, and what it has given up comes later. */
+static enum sim_tampering comes_behind_its_sync(struct sim *sim,
+                                                uint32_t index,
+                                                struct action *action,
+                                                void *arg)
+{
+    struct mischief *mischief = arg;
+
+    if (TELLS(SYNCED) && mischief->count++ == 0)
+        action->code = 1;
+    if (mischief->count > 0 && delivers(sim, index, action, false))
+        action->frame.wave = 1;
+    return SIM_KEEP;
+}
 
 /* More than any packet of this traffic weighs waits for 4, which says nothing.
  */
@@ -346,7 +370,12 @@ static const struct oracle_case cases[] = {
     {CALM VALUES SEND3 SYNC, lie_settled, 0, "3 lives and has taken 0 of 3"},
     {CALM VALUES KILL1 SEND3 SYNC, lie_settled, 0,
      "3 lives and has taken 0 of 3"},
+    {CALM VALUES SEND3 SYNC, empties_down, 1, "3 took a packet that nobody"},
     /* upwards: nothing lacks, nothing twice, in its wave, of so many */
+    {CALM VALUES SEND3 SYNC, empties_up, 1, "took what no filter makes"},
+    {CALM VALUES SEND3 SYNC, strays, 1, "of stream 9, which is not open"},
+    {CALM VALUES KILL1 SEND3 SYNC SEND3 SYNC, comes_behind_its_sync, 0,
+     "behind the sync that covers it"},
     {CALM UNION SEND3 SYNC, lose_up, 2, "is not in the union"},
     {CALM UNION KILL1 SEND3 SYNC, lose_up, 3, "which lives, was not taken"},
     {CALM VALUES SEND3 SYNC, repeat_up, 2, "is not what was taken"},
@@ -422,6 +451,8 @@ static const struct oracle_case cases[] = {
      "the tree is 4 high, and was 3"},
     /* what the front-end is told */
     {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
+    {CALM VALUES SEND3 SYNC, filter_fails, 0, "a filter failed"},
+    {CALM VALUES SEND3 SYNC, stream_fails, 0, "stream 1 failed because of 0"},
     {CALM VALUES SEND3 SYNC, always_lossy, 0, "sync of 1 is 1"},
     {CALM VALUES KILL1
      "+0 kill node=3 in=0\n+999 open stream=2 filter=none "
