@@ -48,8 +48,10 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     }
     for (stream = network->streams; stream; stream = stream->hh.next) {
         event.stream = stream->id;
-        if (stream->root->held && !stream->closed &&
-            driver_step(network->driver, &event, &stream->root->wanted) < 0)
+        if (!stream->root->held || stream->closed)
+            continue;
+        r = driver_step(network->driver, &event, &stream->root->wanted);
+        if (r < 0 && r != -EAGAIN) /* then it waits for an earlier sync */
             stream->root->wanted = 0;
     }
     do {

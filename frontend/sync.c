@@ -113,13 +113,43 @@ static int timed_out(const struct cop_stream *stream, struct cop_error *error)
     return r;
 }
 
+/* Whether a marker may be sent, or never will be. */
+static bool may_mark(void *arg)
+{
+    const struct syncing *syncing = arg;
+    const struct cop_stream *stream = syncing->stream;
+
+    return is_over(syncing) || is_deserted(stream) || stream->untaken ||
+           node_can_send(driver_node(stream->network->driver), stream->id);
+}
+
+/* Send a marker. While too much waits, with the marker of an earlier sync, wait
+ * for that. Entered. */
+static int send_marker(struct syncing *syncing, uint64_t deadline_ms)
+{
+    struct cop_stream *stream = syncing->stream;
+    struct cop_network *network = stream->network;
+    struct event event = {.type = EVENT_SYNC, .stream = stream->id};
+    int r;
+
+    syncing->marker = UINT64_MAX;
+    do {
+        r = driver_step(network->driver, &event, &syncing->marker);
+        if (r != -EAGAIN)
+            return r;
+        syncing->marker = UINT64_MAX;
+        r = network_wait(network, may_mark, syncing, deadline_ms);
+        stream_take_early(stream);
+    } while (r == 0 && !is_over(syncing) && network_left_ms(deadline_ms) != 0);
+    return r < 0 ? r : -EAGAIN;
+}
+
 /* Wait for a marker. Entered. */
 static int wait_synced(struct syncing *syncing,
-                       int timeout_ms,
+                       uint64_t deadline_ms,
                        struct cop_error *error)
 {
     struct cop_stream *stream = syncing->stream;
-    uint64_t deadline_ms = network_deadline_ms(timeout_ms);
     int r = 0;
 
     while (!is_over(syncing) && r == 0) {
@@ -146,7 +176,7 @@ int cop_stream_sync(struct cop_stream *stream,
 {
     struct cop_network *network = stream->network;
     struct syncing syncing = {.stream = stream};
-    struct event event = {.type = EVENT_SYNC, .stream = stream->id};
+    uint64_t deadline_ms;
     int r;
 
     r = network_enter(network);
@@ -155,9 +185,12 @@ int cop_stream_sync(struct cop_stream *stream,
                              "the network belongs to the parent process");
     stream_enter(stream);
     syncing.told = stream->root->told;
-    r = driver_step(network->driver, &event, &syncing.marker);
+    deadline_ms = network_deadline_ms(timeout_ms);
+    r = send_marker(&syncing, deadline_ms);
     if (r == 0)
-        r = wait_synced(&syncing, timeout_ms, error);
+        r = wait_synced(&syncing, deadline_ms, error);
+    else if (r == -EAGAIN && stream_error(stream) == 0 && !network->ended)
+        r = timed_out(stream, error);
     else if (r == -EOPNOTSUPP)
         cop_error_set(error, r,
                       "stream %u has a downstream filter that is not "

@@ -308,7 +308,8 @@ void node_free(struct node *node);
  * fail: a peer that breaks the protocol has its link closed.
  *
  * Returns 0, or for what the application asked:
- *   -EAGAIN      EVENT_SEND: no credit now; EVENT_SYNC: filters not loaded
+ *   -EAGAIN      EVENT_SEND: no credit now; EVENT_SYNC: filters not loaded,
+ *                or too much waits, with an earlier sync: `result` is its marker
  *   -ENOENT      there is no such stream, or it is closed
  *   -ENODEV      EVENT_SEND, EVENT_SYNC: the front-end's stream has no member
  *   -ENOTCONN    the node has ended

@@ -120,6 +120,9 @@ static int request_sync(struct node *node, const struct event *event)
         return -EAGAIN;
     if (!stream_is_replayable(stream))
         return -EOPNOTSUPP;
+    node->out->result = stream->root->sync;
+    if (stream->root->sync > 0 && !node_can_send(node, event->stream))
+        return -EAGAIN; /* it is not the first marker that waits (3.5) */
     stream->root->sync = stream->down.last + 1;
     node->out->result = stream->root->sync;
     if (stream->exact)

@@ -107,6 +107,32 @@ static int fill(struct cop_stream *one, int timeout_ms)
     return sent;
 }
 
+/* Syncs that time out while a member stands still send one marker, however many
+ * they are, if no packet could be sent either; they go on when it does. */
+TEST_OF_TREES(syncs_that_time_out_do_not_pile_up)
+{
+    uint32_t rank = tree_rank(network, 1);
+    struct cop_stream *one = tree_open_one(network, rank);
+    pid_t pid = tree_pid(network, rank);
+    struct cop_error error = {""};
+    char expected[32];
+
+    snprintf(expected, sizeof(expected), "rank %u", rank);
+    tree_stop(pid);
+    fill(one, 0);
+    for (int i = 0; i < 3; i++) {
+        uint64_t begin_ms = tree_now_ms();
+
+        error.text[0] = '\0';
+        CHECK_IS(cop_stream_sync(one, 50, &error), -ETIMEDOUT);
+        CU_ASSERT(tree_now_ms() - begin_ms >= 50);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, expected));
+    }
+    CHECK_OK(kill(pid, SIGCONT));
+    CHECK_IS(tree_sync(one), 0);
+    cop_stream_close(one);
+}
+
 /* With a time-out of 0 a send fails at once when the windows to a member that
  * stands still are full; what it refused is not sent, the rest comes. */
 TEST_OF_TREES(a_send_without_credit)

@@ -261,6 +261,25 @@ TEST(what_is_stable_is_dropped)
     sim_end(sim);
 }
 
+/* PROTOCOL 3.5: of syncs that time out not so many markers wait that they fill
+ * the memory: behind one no other is sent while too much is not stable. */
+TEST(markers_that_wait_are_bounded)
+{
+    struct sim *sim = sim_launch("0(1(2,3))");
+    uint32_t stream = sim_open_filter(sim, "");
+    uint64_t marker;
+
+    sim_freeze(sim, 3, 2000);
+    while (sim_send_bytes(sim, 0, stream, 100000) == 0)
+        ;
+    CHECK_OK(sim_sync(sim, stream, &marker)); /* the first may always be */
+    CHECK_IS(sim_sync(sim, stream, &marker), -EAGAIN);
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_end(sim);
+}
+
 /* PROTOCOL 10.1a: claims of small packets go once per heartbeat, and what has
  * not changed is not said again. */
 TEST(claims_are_few)
