@@ -334,17 +334,27 @@ int names_of(struct names *names,
     return 0;
 }
 
-const char *names_symbol(const struct names *names,
-                         const char *module,
-                         uint64_t offset)
+Dwfl_Module *names_module(const struct names *names,
+                          const char *module,
+                          Dwarf_Addr *start)
 {
     struct known *known;
-    Dwarf_Addr start;
 
     HASH_FIND_STR(names->modules, module, known);
     if (!known)
         return NULL;
-    dwfl_module_info(known->dwfl_module, NULL, &start, NULL, NULL, NULL, NULL,
+    dwfl_module_info(known->dwfl_module, NULL, start, NULL, NULL, NULL, NULL,
                      NULL);
-    return dwfl_module_addrname(known->dwfl_module, start + offset);
+    return known->dwfl_module;
+}
+
+const char *names_symbol(const struct names *names,
+                         const char *module,
+                         uint64_t offset)
+{
+    Dwarf_Addr start;
+    Dwfl_Module *dwfl_module = names_module(names, module, &start);
+
+    return dwfl_module ? dwfl_module_addrname(dwfl_module, start + offset)
+                       : NULL;
 }

@@ -44,6 +44,12 @@ int names_of(struct names *names,
              const struct frame **frames,
              size_t *count);
 
+/* A module in the one session in which it is looked up for all processes that
+ * have it, and where it begins there; NULL if it was not seen. Borrowed. */
+Dwfl_Module *names_module(const struct names *names,
+                          const char *module,
+                          Dwarf_Addr *start);
+
 /* The symbol at an address of `module`, as the linker has it: found sooner than
  * its name, but anew each time. NULL if there is none. Borrowed. */
 const char *names_symbol(const struct names *names,

@@ -5,16 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Scopes in each other that are looked at; a program has far fewer. */
-#define SCOPES_MAX 128
-
 /* The functions and blocks around an address, innermost first. */
 struct scopes {
     Dwarf_Addr address;
     bool everywhere; /* look into functions that do not have it, too */
     int depth;
     size_t count;
-    Dwarf_Die list[SCOPES_MAX];
+    Dwarf_Die *list; /* SOURCE_SCOPES_MAX */
 };
 
 /* The unit that has `pc`. Compilers of LLVM write no table of addresses: then
@@ -43,7 +40,7 @@ static bool find_scopes(struct scopes *scopes, Dwarf_Die *parent)
     bool found = false;
     Dwarf_Die child;
 
-    if (scopes->depth == SCOPES_MAX || dwarf_child(parent, &child) != 0)
+    if (scopes->depth == SOURCE_SCOPES_MAX || dwarf_child(parent, &child) != 0)
         return false;
     scopes->depth++;
     do {
@@ -78,6 +75,28 @@ static bool find_scopes(struct scopes *scopes, Dwarf_Die *parent)
     return found;
 }
 
+/* Find all that is around `pc` in `unit`. Returns how many these are. */
+static size_t unit_scopes(Dwarf_Die *list, Dwarf_Die *unit, Dwarf_Addr pc)
+{
+    struct scopes scopes = {.address = pc, .list = list};
+
+    if (!find_scopes(&scopes, unit)) {
+        scopes.everywhere = true;
+        find_scopes(&scopes, unit);
+    }
+    return scopes.count;
+}
+
+size_t source_scopes(Dwarf_Die scopes[static SOURCE_SCOPES_MAX],
+                     Dwarf_Addr *bias,
+                     Dwfl_Module *dwfl_module,
+                     Dwarf_Addr pc)
+{
+    Dwarf_Die *unit = find_unit(dwfl_module, pc, bias);
+
+    return unit ? unit_scopes(scopes, unit, pc - *bias) : 0;
+}
+
 /* How the linker would see a function, in C++; NULL in C. */
 static const char *linkage_name(Dwarf_Die *die)
 {
@@ -102,8 +121,8 @@ size_t source_find(struct source *out,
                    Dwfl_Module *dwfl_module,
                    Dwarf_Addr pc)
 {
-    struct scopes scopes = {.count = 0};
-    size_t file_count = 0, count = 0, number, i;
+    Dwarf_Die scopes[SOURCE_SCOPES_MAX];
+    size_t file_count = 0, count = 0, scope_count, number, i;
     struct source place = {NULL, NULL, NULL, 0};
     Dwarf_Files *files = NULL;
     Dwarf_Addr bias;
@@ -112,18 +131,14 @@ size_t source_find(struct source *out,
 
     if (!unit)
         return 0;
-    scopes.address = pc - bias;
-    if (!find_scopes(&scopes, unit)) {
-        scopes.everywhere = true;
-        find_scopes(&scopes, unit);
-    }
-    line = dwarf_getsrc_die(unit, scopes.address);
+    scope_count = unit_scopes(scopes, unit, pc - bias);
+    line = dwarf_getsrc_die(unit, pc - bias);
     if (line && dwarf_lineno(line, &place.line) == 0)
         place.file = dwarf_linesrc(line, NULL, NULL);
     if (dwarf_getsrcfiles(unit, &files, &file_count) != 0)
         file_count = 0;
-    for (i = 0; i < scopes.count; i++) {
-        Dwarf_Die *scope = &scopes.list[i];
+    for (i = 0; i < scope_count; i++) {
+        Dwarf_Die *scope = &scopes[i];
         int tag = dwarf_tag(scope);
 
         if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)

@@ -1,6 +1,7 @@
 /* source.h - where in the source an address is, as debug information says. */
 #pragma once
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <stddef.h>
 
@@ -21,3 +22,14 @@ size_t source_find(struct source *out,
                    size_t max,
                    Dwfl_Module *dwfl_module,
                    Dwarf_Addr pc);
+
+/* Scopes in each other that are looked at; a program has far fewer. */
+#define SOURCE_SCOPES_MAX 128
+
+/* Find the functions and blocks around `pc`, innermost first. `*bias` becomes
+ * what a process's addresses are above those of the debug information. Returns
+ * how many, 0 if there is no debug information for `pc`. */
+size_t source_scopes(Dwarf_Die scopes[static SOURCE_SCOPES_MAX],
+                     Dwarf_Addr *bias,
+                     Dwfl_Module *dwfl_module,
+                     Dwarf_Addr pc);

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <sys/uio.h>
 
+#include "stat/walk/callsite.h"
 #include "stat/walk/memory.h"
 #include "stat/walk/requests.h"
 #include "stat/walk/thread.h"
@@ -134,10 +135,18 @@ void waits_take_memory(struct waits *waits, pid_t pid)
         take_stack(waits, pid, bottom);
 }
 
-/* A call that is being looked at. */
+/* So often it is looked at where a function was called itself. */
+#define CALLERS_MAX 16
+
+/* A thread whose calls are being looked at. */
 struct asking {
     const struct waits *waits;
+    struct names *names;
+    struct modules *modules;
     pid_t pid;
+    const Dwarf_Addr *pcs; /* of its frames */
+    size_t count;
+    unsigned callers; /* that were looked at */
 };
 
 /* As x86_read_fn: what is on the stack is as it was. */
@@ -256,48 +265,96 @@ static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
 /* The arguments of the call that frame number `number` has made. */
 struct arguments {
     struct x86_value in_registers[X86_ARGUMENTS];
-    struct asking asking;
-    uint64_t stack; /* of the others */
+    struct asking *asking;
+    size_t number;
+    struct x86_value registers[X86_REGISTERS]; /* of that frame */
+    uint64_t stack;                            /* of the others */
     bool fortran;
 };
 
 /* Find them. Returns whether any may be known. */
 static bool arguments_find(struct arguments *arguments,
-                           const struct waits *waits,
-                           Dwfl *dwfl,
-                           pid_t pid,
-                           const Dwarf_Addr *pcs,
+                           struct asking *asking,
                            size_t number)
 {
-    struct x86_call call = {.returns = pcs[number] + 1};
+    struct x86_call call = {.read = read_then, .arg = asking};
+    Dwfl *dwfl = modules_dwfl(asking->modules);
+    const struct waits *waits = asking->waits;
     unsigned char *code;
     size_t len;
-    bool found;
 
-    arguments->asking = (struct asking){waits, pid};
+    arguments->asking = asking;
+    arguments->number = number;
     arguments->stack = stack_pointer(waits, number);
-    call.read = read_then;
-    call.arg = &arguments->asking;
-    call.callee = function_of(dwfl, pcs[number - 1], &len);
-    call.function = function_of(dwfl, pcs[number], &call.len);
-    if (number >= waits->count || !call.callee || !call.function ||
-        call.len > CODE_MAX || !calls_it(pid, call.returns, call.callee))
+    if (number >= waits->count || number >= asking->count)
+        return false;
+    call.returns = asking->pcs[number] + 1;
+    call.callee = function_of(dwfl, asking->pcs[number - 1], &len);
+    call.function = function_of(dwfl, asking->pcs[number], &call.len);
+    if (!call.callee || !call.function || call.len > CODE_MAX ||
+        !calls_it(asking->pid, call.returns, call.callee))
         return false;
     for (size_t i = 0; i < KEPT; i++)
         call.registers[kept[i].number] = (struct x86_value){
             waits->known[number][i], waits->registers[number][i]};
+    memcpy(arguments->registers, call.registers, sizeof(call.registers));
+    memset(arguments->in_registers, 0, sizeof(arguments->in_registers));
     code = malloc(call.len);
-    found = code && memory_read(pid, call.function, code, call.len);
     call.code = code;
-    if (found)
-        found = x86_arguments(arguments->in_registers, &call);
+    if (code && memory_read(asking->pid, call.function, code, call.len))
+        x86_arguments(arguments->in_registers, &call);
     free(code);
-    return found;
+    return true;
+}
+
+static struct x86_value described(struct arguments *arguments, unsigned number);
+
+/* As x86_read_fn: `arg` has the arguments of the call. */
+static bool read_described(void *arg, uint64_t address, void *bytes, size_t len)
+{
+    const struct arguments *arguments = arg;
+
+    return read_then(arguments->asking, address, bytes, len);
+}
+
+/* As in struct callsite: an argument that the function was given which has made
+ * the call of which `arg` has the arguments. */
+static struct x86_value given(void *arg, unsigned number)
+{
+    const struct arguments *callee = arg;
+    struct arguments arguments = {.fortran = false};
+
+    if (callee->asking->callers++ == CALLERS_MAX ||
+        !arguments_find(&arguments, callee->asking, callee->number + 1))
+        return (struct x86_value){false, 0};
+    return arguments.in_registers[number].known ? arguments.in_registers[number]
+                                                : described(&arguments, number);
+}
+
+/* What debug information says of argument number `number`. */
+static struct x86_value described(struct arguments *arguments, unsigned number)
+{
+    struct asking *asking = arguments->asking;
+    uint64_t above = stack_pointer(asking->waits, arguments->number + 1);
+    struct callsite site = {.frame = {above > 0, above},
+                            .read = read_described,
+                            .given = given,
+                            .arg = arguments};
+    struct frame frame;
+    Dwarf_Addr start;
+
+    if (names_place(asking->names, asking->modules,
+                    asking->pcs[arguments->number], &frame) < 0)
+        return (struct x86_value){false, 0};
+    site.module = names_module(asking->names, frame.module, &start);
+    site.returns = start + frame.offset + 1;
+    memcpy(site.registers, arguments->registers, sizeof(site.registers));
+    return site.module ? callsite_argument(&site, number)
+                       : (struct x86_value){false, 0};
 }
 
 /* Argument number `number`. */
-static struct x86_value argument(const struct arguments *arguments,
-                                 uint32_t number)
+static struct x86_value argument(struct arguments *arguments, uint32_t number)
 {
     struct x86_value value = {false, 0};
     uint32_t low;
@@ -305,14 +362,16 @@ static struct x86_value argument(const struct arguments *arguments,
     if (number == NONE)
         return value;
     if (number < X86_ARGUMENTS)
-        value = arguments->in_registers[number];
+        value = arguments->in_registers[number].known
+                    ? arguments->in_registers[number]
+                    : described(arguments, number);
     else if (arguments->stack > 0)
-        value.known = read_then((void *)&arguments->asking,
+        value.known = read_then(arguments->asking,
                                 arguments->stack + 8 * (number - X86_ARGUMENTS),
                                 &value.value, sizeof(value.value));
     if (arguments->fortran && value.known) {
-        value.known = read_then((void *)&arguments->asking, value.value, &low,
-                                sizeof(low));
+        value.known =
+            read_then(arguments->asking, value.value, &low, sizeof(low));
         value.value = low;
     }
     return value;
@@ -370,7 +429,7 @@ static int note_message(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
  * complete, if the call waits for it. */
 static int note_requests(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                          const struct signature *signature,
-                         const struct arguments *arguments,
+                         struct arguments *arguments,
                          Dwfl *dwfl,
                          Dwarf_Addr callee)
 {
@@ -384,14 +443,14 @@ static int note_requests(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
     if (signature->tag != NONE)
         requests = argument(arguments, signature->tag);
     if (!address.known || !requests.known || arguments->stack == 0 ||
-        !read_then((void *)&arguments->asking, arguments->stack - 8, &returns,
+        !read_then(arguments->asking, arguments->stack - 8, &returns,
                    sizeof(returns)))
         return 0;
-    pending = requests_find(&request, dwfl, arguments->asking.pid, callee,
+    pending = requests_find(&request, dwfl, arguments->asking->pid, callee,
                             address.value, (uint32_t)requests.value);
     /* The process goes on meanwhile: is it still in that call? */
     if (pending == 0 ||
-        !memory_read(arguments->asking.pid, arguments->stack - 8, &now,
+        !memory_read(arguments->asking->pid, arguments->stack - 8, &now,
                      sizeof(now)) ||
         now != returns)
         return 0;
@@ -406,32 +465,28 @@ static int note_requests(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
 
 /* Notes about a call of MPI that frame number `number` has made. */
 static int note_call(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
-                     const struct waits *waits,
-                     Dwfl *dwfl,
-                     pid_t pid,
-                     const Dwarf_Addr *pcs,
+                     struct asking *asking,
                      size_t number,
                      const char *symbol)
 {
     struct arguments arguments;
     const struct signature *signature =
         signature_of(symbol, &arguments.fortran);
+    Dwfl *dwfl = modules_dwfl(asking->modules);
+    Dwarf_Addr callee = asking->pcs[number - 1];
     struct x86_value peer, tag, communicator;
     enum flavour flavour = FLAVOUR_UNKNOWN;
     int32_t rank = -2;
 
-    if (!signature ||
-        !arguments_find(&arguments, waits, dwfl, pid, pcs, number))
+    if (!signature || !arguments_find(&arguments, asking, number))
         return 0;
     if (signature->communicator == NONE)
-        return note_requests(notes, signature, &arguments, dwfl,
-                             pcs[number - 1]);
+        return note_requests(notes, signature, &arguments, dwfl, callee);
     peer = argument(&arguments, signature->peer);
     tag = argument(&arguments, signature->tag);
     communicator = argument(&arguments, signature->communicator);
     if (peer.known && communicator.known)
-        flavour = world_of(dwfl, communicator.value, arguments.fortran,
-                           pcs[number - 1]);
+        flavour = world_of(dwfl, communicator.value, arguments.fortran, callee);
     if (flavour != FLAVOUR_UNKNOWN)
         rank = (int32_t)peer.value;
     if (flavour == FLAVOUR_MPICH && rank < 0) /* MPI_ANY_SOURCE is -2 */
@@ -471,6 +526,7 @@ int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                 const Dwarf_Addr *pcs,
                 size_t count)
 {
+    struct asking asking = {waits, names, modules, pid, pcs, count, 0};
     enum kind kind = KIND_PROGRAM;
     const char *symbol = "";
     struct frame frame;
@@ -488,7 +544,6 @@ int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
         strncmp(frame_module_name(frame.module), "libc.so", 7) == 0)
         return note_mutex(notes, waits, pid, tid);
     if (kind == KIND_MPI && i + 1 < count)
-        return note_call(notes, waits, modules_dwfl(modules), pid, pcs, i + 1,
-                         symbol);
+        return note_call(notes, &asking, i + 1, symbol);
     return 0;
 }

@@ -1,0 +1,58 @@
+/* arguments.c - calls each of `callers` (arguments.py) in a thread of its own.
+ * MPI_Recv() prints which one it is, and what it was given, and never returns.
+ * test-arguments compiles it. */
+#include "arguments.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static __thread int number;
+
+void note(int *token)
+{
+    token[0] += 3;
+}
+
+void ask(int *rank, int *size, struct part *part)
+{
+    (void)part;
+    *rank = number * 7 % 23;
+    *size = 23 + number % 3;
+}
+
+int MPI_Recv(void *buffer,
+             int count,
+             int type,
+             int source,
+             int tag,
+             int communicator,
+             void *status)
+{
+    (void)buffer, (void)count, (void)type, (void)communicator, (void)status;
+    printf("%d %d %d\n", number, source, tag);
+    /* As a real one, it uses the registers that it must give back. */
+    __asm__ volatile("xor %%rbx, %%rbx; xor %%r12, %%r12; xor %%r13, %%r13;"
+                     "xor %%r14, %%r14; xor %%r15, %%r15" ::
+                         : "rbx", "r12", "r13", "r14", "r15");
+    for (;;)
+        pause();
+}
+
+static void *run(void *arg)
+{
+    number = (int)(long)arg;
+    callers[number]();
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (long i = 0; i < caller_count; i++)
+        pthread_create(&thread, NULL, run, (void *)i);
+    for (;;)
+        pause();
+}
