@@ -218,9 +218,7 @@ static bool is_launcher_of(const struct processes *processes,
     return false;
 }
 
-/* Replace `*pid` by the only launcher below it, if there is one and it is none
- * itself. Returns 0, or a negative errno with a sentence. */
-static int find_launcher(pid_t *pid, char name[16], struct cop_error *error)
+int targets_find_launcher(pid_t *pid, char name[16], struct cop_error *error)
 {
     struct processes processes;
     const struct process *found = NULL;
@@ -296,7 +294,7 @@ int targets_add_mpir(struct targets *targets,
 
     r = add_table(targets, pid, error);
     if (r == 0) {
-        r = find_launcher(&launcher, name, error);
+        r = targets_find_launcher(&launcher, name, error);
         if (r == 0 && launcher != pid) {
             snprintf(line, sizeof(line),
                      "pid %d is no launcher: looking at the job of %s, pid %d, "

@@ -279,6 +279,39 @@ bool process_is_called(const struct process *process, const char *name)
            strcmp(is_path ? command : base_of(command), name) == 0;
 }
 
+/* Whether the process was started to run that module of Python's
+ * multiprocessing: its command is the interpreter's, without the script. */
+static bool runs_module(int32_t pid, const char *module)
+{
+    char command[COMMAND_SIZE], begin[64];
+    size_t len = read_command(command, pid), at = 0;
+
+    while (at < len && strcmp(command + at, "-c") != 0)
+        at += strlen(command + at) + 1;
+    at += strlen("-c") + 1;
+    snprintf(begin, sizeof(begin), "from multiprocessing.%s import ", module);
+    return at < len && strncmp(command + at, begin, strlen(begin)) == 0;
+}
+
+const struct process *processes_worker_of(const struct processes *processes,
+                                          const struct process *process)
+{
+    const struct process *above = processes_find(processes, process->parent);
+    size_t steps;
+
+    /* The first is the server that forks the workers, and none itself. */
+    if (runs_module(process->pid, "forkserver") &&
+        (!above || !runs_module(above->pid, "forkserver")))
+        return NULL;
+    for (steps = 0; process && steps < processes->count; steps++) {
+        if (!runs_module(process->pid, "spawn") &&
+            !runs_module(process->pid, "forkserver"))
+            return steps > 0 ? process : NULL;
+        process = processes_find(processes, process->parent);
+    }
+    return NULL;
+}
+
 int process_full_name(char **out, const char *name)
 {
     const char *base = base_of(name);

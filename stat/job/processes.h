@@ -47,6 +47,11 @@ void process_name(char name[16], pid_t pid);
  * be absolute. */
 bool process_is_called(const struct process *process, const char *name);
 
+/* The program of which `process` is a worker that Python's multiprocessing has
+ * started ("spawn", "forkserver"), not only forked; NULL: of none. */
+const struct process *processes_worker_of(const struct processes *processes,
+                                          const struct process *process);
+
 /* Make the name for process_is_called(): that of a path becomes absolute, with
  * its links followed. Returns 0 or -ENOMEM. */
 int process_full_name(char **out, const char *name);

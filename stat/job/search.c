@@ -172,6 +172,19 @@ static bool is_owned_by(int32_t pid, uid_t uid)
     return stat(path, &status) == 0 && status.st_uid == uid;
 }
 
+/* Whether the process has the name, or is a worker of one that has it. */
+static bool is_called(const struct search *search,
+                      const struct process *process,
+                      const char *name)
+{
+    const struct process *program;
+
+    if (process_is_called(process, name))
+        return true;
+    program = processes_worker_of(&search->processes, process);
+    return program && process_is_called(program, name);
+}
+
 /* Add the candidates that have the name and the user, either NULL for any. */
 static void find_called(struct search *search,
                         const char *name,
@@ -182,7 +195,7 @@ static void find_called(struct search *search,
 
         if (process->pid != getpid() &&
             (!uid || is_owned_by(process->pid, *uid)) &&
-            (!name || process_is_called(process, name)))
+            (!name || is_called(search, process, name)))
             add_candidate(search, process);
     }
 }

@@ -222,21 +222,35 @@ void targets_say_asides(const struct targets *targets,
     }
 }
 
-/* Say how to look at the job of a launcher that was itself given. */
+/* Say how to look at the job of a launcher that was itself given, or what has
+ * started it, such as a script. */
 static void say_launchers(const struct targets *targets,
                           void (*say)(const char *line))
 {
-    char line[128];
+    struct cop_error unused;
+    char line[160], name[16];
 
     for (uint32_t i = 0; i < targets->count; i++) {
         const struct targets_facts *facts = &targets->facts[i];
+        struct process process = {.pid = targets->pids[i]};
+        pid_t launcher = process.pid;
 
-        if (facts->sought || !process_is_launcher(facts->name))
+        memcpy(process.name, facts->name, sizeof(process.name));
+        if (facts->sought)
             continue;
-        snprintf(line, sizeof(line),
-                 "pid %d is %s: to look at the processes that it has started: "
-                 "--mpir %d",
-                 (int)targets->pids[i], facts->name, (int)targets->pids[i]);
+        if (process_is_launcher(facts->name))
+            snprintf(line, sizeof(line), "pid %d is %s", (int)launcher,
+                     facts->name);
+        else if (targets->hosts[i] == 0 && process_is_wrapper(&process) &&
+                 targets_find_launcher(&launcher, name, &unused) == 0 &&
+                 launcher != process.pid)
+            snprintf(line, sizeof(line), "pid %d (%s) has started %s, pid %d",
+                     (int)process.pid, facts->name, name, (int)launcher);
+        else
+            continue;
+        snprintf(line + strlen(line), sizeof(line) - strlen(line),
+                 ": to look at the processes that it has started: --mpir %d",
+                 (int)launcher);
         say(line);
     }
 }

@@ -209,6 +209,11 @@ int targets_add_children(struct targets *targets,
                          pid_t pid,
                          struct cop_error *error);
 
+/* Replace `*pid` by the only launcher below it, if there is one and it is none
+ * itself; `name` becomes the name of what `*pid` is then. Returns 0, or a
+ * negative errno with a sentence. */
+int targets_find_launcher(pid_t *pid, char name[16], struct cop_error *error);
+
 /* Add the processes in the table MPIR_proctable of the launcher `pid`, such as
  * Open MPI's mpirun: process i of it is rank i of the job (the MPIR process
  * acquisition interface). If `pid` is no launcher, such as a shell or timeout,
