@@ -394,9 +394,9 @@ static const struct group *group_of(const struct judging *judging,
     return NULL;
 }
 
-/* Threads of one task that hold each other's locks; or if `len` is 0, that wait
- * in the end for locks of one thread, which waits for none. */
-struct circle {
+/* Threads of one task that wait for locks: `len` of them in a circle, each for
+ * the next; or if `len` is 0 in the end for one thread, which waits for none. */
+struct lock_waits {
     const struct edge *edges; /* of that task */
     size_t count;
     size_t *list; /* which of them; ours */
@@ -409,29 +409,29 @@ struct circle {
  * before it, with `numbers`, which threads these are. */
 static char *append_owner(char *text,
                           const struct judging *judging,
-                          const struct circle *circle,
+                          const struct lock_waits *waits,
                           bool numbers)
 {
     const struct tree *tree = judging->report->tree;
-    uint32_t task = circle->edges->task, end = 0;
+    uint32_t task = waits->edges->task, end = 0;
     const struct group *group = group_of(judging, task);
     size_t direct = 0;
 
-    for (size_t i = 0; i < circle->count; i++)
-        direct += (uint32_t)circle->edges[i].to == circle->owner;
+    for (size_t i = 0; i < waits->count; i++)
+        direct += (uint32_t)waits->edges[i].to == waits->owner;
     if (numbers)
         text = columns_append(
             text,
             "%zu thread%s of %s %u wait%s %sfor a mutex that thread "
             "%u holds",
-            circle->waiting, circle->waiting == 1 ? "" : "s", judging->noun,
-            task, circle->waiting == 1 ? "s" : "",
-            direct == circle->waiting ? "" : "one for another, at last ",
-            circle->owner);
+            waits->waiting, waits->waiting == 1 ? "" : "s", judging->noun, task,
+            waits->waiting == 1 ? "s" : "",
+            direct == waits->waiting ? "" : "one for another, at last ",
+            waits->owner);
     while (end < tree->end_count &&
            !(tree->ends[end].current && tree->ends[end].tids &&
              tasks_has(tree->ends[end].tasks, task) &&
-             tasks_has(tree->ends[end].tids, circle->owner)))
+             tasks_has(tree->ends[end].tids, waits->owner)))
         end++;
     if (end == tree->end_count)
         return text;
@@ -443,27 +443,27 @@ static char *append_owner(char *text,
 }
 
 /* Append which threads wait for which; without `numbers`, only where. */
-static char *append_circle(char *text,
-                           const struct judging *judging,
-                           const struct circle *circle,
-                           bool numbers)
+static char *append_lock_waits(char *text,
+                               const struct judging *judging,
+                               const struct lock_waits *waits,
+                               bool numbers)
 {
     const struct edge *edge;
 
-    if (circle->len == 0)
-        return append_owner(text, judging, circle, numbers);
-    edge = &circle->edges[circle->list[0]];
-    if (numbers && circle->len == 1)
+    if (waits->len == 0)
+        return append_owner(text, judging, waits, numbers);
+    edge = &waits->edges[waits->list[0]];
+    if (numbers && waits->len == 1)
         text = columns_append(
             text, "thread %d of %s %u waits for its own lock: ", edge->from,
             judging->noun, edge->task);
     else if (numbers)
         text = columns_append(
-            text, "%d threads of %s %u hold each other's locks: ", circle->len,
+            text, "%d threads of %s %u hold each other's locks: ", waits->len,
             judging->noun, edge->task);
-    for (int i = 0; i < circle->len && i <= OTHERS_MAX; i++) {
-        edge = &circle->edges[circle->list[i]];
-        if (numbers && circle->len > 1)
+    for (int i = 0; i < waits->len && i <= OTHERS_MAX; i++) {
+        edge = &waits->edges[waits->list[i]];
+        if (numbers && waits->len > 1)
             text = columns_append(text, "%s%d waits for %d in ",
                                   i == 0 ? "" : ", ", edge->from, edge->to);
         text = append_place(text, judging, edge->node);
@@ -471,29 +471,29 @@ static char *append_circle(char *text,
     return text;
 }
 
-/* What was said of circles so far. */
+/* What was said of waits for locks so far. */
 struct told {
     char *places[OTHERS_MAX];
     size_t count;
-    size_t alike; /* tasks whose circle is at the same places as another's */
+    size_t alike; /* tasks whose waits are at the same places as another's */
     size_t left;  /* others that were not told of */
 };
 
-/* Append the circle of a task, unless another one is at the same places. NULL
+/* Append what is waited for in a task, unless another is at the same places. NULL
  * without memory. */
-static char *append_new_circle(char *text,
-                               struct told *told,
-                               const struct judging *judging,
-                               const struct circle *circle)
+static char *append_new_lock_waits(char *text,
+                                   struct told *told,
+                                   const struct judging *judging,
+                                   const struct lock_waits *waits)
 {
-    char *places = append_circle(strdup(""), judging, circle, false);
+    char *places = append_lock_waits(strdup(""), judging, waits, false);
     size_t i = 0;
 
     while (places && i < told->count && strcmp(told->places[i], places) != 0)
         i++;
     if (places && i == told->count && i < OTHERS_MAX) {
         told->places[told->count++] = places;
-        return append_circle(append_separator(text), judging, circle, true);
+        return append_lock_waits(append_separator(text), judging, waits, true);
     }
     told->alike += i < told->count;
     told->left += i == told->count;
@@ -514,24 +514,24 @@ static char *append_locks(char *text, struct judging *judging)
 
     for (first = judging->rank_edges; text && first < judging->edge_count;
          first = behind) {
-        struct circle circle = {.edges = &judging->edges[first]};
+        struct lock_waits waits = {.edges = &judging->edges[first]};
 
         for (behind = first; behind < judging->edge_count &&
-                             judging->edges[behind].task == circle.edges->task;)
+                             judging->edges[behind].task == waits.edges->task;)
             behind++;
-        circle.count = behind - first;
-        circle.len = edges_circle(&circle.list, circle.edges, circle.count);
-        if (circle.len == 0)
-            circle.len = edges_chain(&circle.owner, &circle.waiting,
-                                     circle.edges, circle.count) < 0
-                             ? -ENOMEM
-                             : 0;
-        if (circle.len >= 0)
-            text = append_new_circle(text, &told, judging, &circle);
-        for (int i = 0; i < circle.len; i++)
-            judging->edges[first + circle.list[i]].told = true;
-        free(circle.len > 0 ? circle.list : NULL);
-        if (circle.len < 0) {
+        waits.count = behind - first;
+        waits.len = edges_circle(&waits.list, waits.edges, waits.count);
+        if (waits.len == 0)
+            waits.len = edges_chain(&waits.owner, &waits.waiting, waits.edges,
+                                    waits.count) < 0
+                            ? -ENOMEM
+                            : 0;
+        if (waits.len >= 0)
+            text = append_new_lock_waits(text, &told, judging, &waits);
+        for (int i = 0; i < waits.len; i++)
+            judging->edges[first + waits.list[i]].told = true;
+        free(waits.len > 0 ? waits.list : NULL);
+        if (waits.len < 0) {
             free(text);
             text = NULL;
         }

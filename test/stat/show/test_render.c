@@ -20,6 +20,22 @@
         "main", "ring.c", 90, "", 0, false                                     \
     }
 
+/* `tree`, which is taken and may be NULL, with one more sample. */
+static struct tree *with_sample(struct tree *tree,
+                                struct traces *traces,
+                                uint64_t stop_ns)
+{
+    struct tree *more, *both;
+
+    CHECK_OK(traces_sample(&more, traces, stop_ns));
+    if (!tree)
+        return more;
+    CHECK_OK(tree_join(&both, tree, more));
+    tree_free(tree);
+    tree_free(more);
+    return both;
+}
+
 /* The ring of 16 with one that stalls. */
 static struct tree *ring_tree(uint32_t samples)
 {
@@ -36,12 +52,10 @@ static struct tree *ring_tree(uint32_t samples)
                            {"ring_barrier", "ring.c", 66, "", 0, false},
                            {"pthread_barrier_wait", "", 0, "", 0, false},
                            {"libc.so.6+0x85f17", "", 0, "", 0, false}};
-    struct tree none = {0};
+    struct tree *tree = NULL, *both;
     struct traces *traces;
-    struct tree *tree, *more, *both;
 
     CHECK_OK(traces_new(&traces));
-    CHECK_OK(tree_join(&tree, &none, &none));
     for (uint32_t sample = 0; sample < samples; sample++) {
         for (uint32_t task = 0; task < 16; task++) {
             if (task == 1)
@@ -51,11 +65,7 @@ static struct tree *ring_tree(uint32_t samples)
             else
                 CHECK_OK(traces_add(traces, task, meet, 5));
         }
-        CHECK_OK(traces_sample(&more, traces, 1900000));
-        CHECK_OK(tree_join(&both, tree, more));
-        tree_free(tree);
-        tree_free(more);
-        tree = both;
+        tree = with_sample(tree, traces, 1900000);
     }
     traces_free(traces);
     CHECK_OK(tree_settle(&both, tree));
@@ -461,21 +471,16 @@ TEST(judgements_say_that_others_have_not_moved)
     for (uint32_t ended = 1; ended <= 2; ended++) {
         struct report_source source = {
             .hosts = 1, .samples = 2, .interval_ms = 100};
-        struct tree *tree = NULL, *more, *both, none = {0};
+        struct tree *tree = NULL;
         struct traces *traces;
         char *text;
 
         CHECK_OK(traces_new(&traces));
-        CHECK_OK(tree_join(&tree, &none, &none));
         for (uint32_t sample = 0; sample < 2; sample++) {
             for (uint32_t task = 0; task < 2; task++)
                 CHECK_OK(traces_add(traces, task,
                                     task < ended ? &exited : &main_frame, 1));
-            CHECK_OK(traces_sample(&more, traces, 0));
-            CHECK_OK(tree_join(&both, tree, more));
-            tree_free(tree);
-            tree_free(more);
-            tree = both;
+            tree = with_sample(tree, traces, 0);
         }
         traces_free(traces);
         text = drawn(tree, &source, 300, false);
