@@ -3,8 +3,8 @@
 
 Drives a headless Chromium through its debugging pipe as a person would, with
 keys and the mouse, in both themes. WHAT is "made-up": the page of 1003 tasks in
-5 classes with 2 outliers that test-outputs makes; "runtime": any one with calls
-of a runtime; or "large": it only comes up, in time. Fails at an error on the
+5 classes with 2 outliers that test-outputs makes; "cards": the same with a stack
+of a runtime in the first class; "runtime": any one with calls of a runtime; or "large": it only comes up, in time. Fails at an error on the
 console, at any request beyond the page itself, and at what is not as the keys
 say. With SHOTS, a folder, it leaves pictures there.
 """
@@ -325,6 +325,14 @@ def check_runtime(page):
     check("and hidden", page.rows() == before)
 
 
+def check_cards(page):
+    page.load(page.url)
+    check("the runtime's own threads are last in a card", page.run(
+        "[...document.querySelector('.class').querySelectorAll('.where')]"
+        ".map(function (place) { return /^progress_engine/.test("
+        "place.textContent); }).join()") == "false,true")
+
+
 def check_large(page):
     begin = time.monotonic()
     page.load(page.url)
@@ -386,11 +394,16 @@ def check_themes(page, shots):
             page.load(page.url + "#search=stuck_&runtime=show")
             page.shot(f"{shots}/{theme}-search.png")
     page.load(page.url)
-    check("the button stands above the tools", page.run(
-        "document.getElementById('theme').getBoundingClientRect().bottom <= "
-        "document.getElementById('tools').getBoundingClientRect().top"))
+    check("the button stands beside the headline", page.run("""(function () {
+        var button = document.getElementById('theme').getBoundingClientRect();
+        var line = document.getElementById('headline').getBoundingClientRect();
+        return button.top < line.bottom && line.top < button.bottom;
+        })()"""))
+    page.click("document.getElementById('theme')")
+    check("the button turns it round", not page.run(
+        "document.documentElement.classList.contains('dark')"))
     page.key("t")
-    check("t turns it round", not page.run(
+    check("t turns it back", page.run(
         "document.documentElement.classList.contains('dark')"))
 
 
@@ -403,6 +416,7 @@ def main(program, path, profile, what, shots=None):
     browser.session = session
     checks = {"made-up": [check_keys, check_search, check_copy, check_filter,
                           check_icicle],
+              "cards": [check_cards],
               "runtime": [check_runtime],
               "large": [check_large]}[what]
     for one in checks + [lambda page: check_themes(page, shots)]:
