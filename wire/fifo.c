@@ -56,6 +56,7 @@ int fifo_push(struct fifo *fifo, struct frame *frame, uint32_t credit)
     }
     last->frame = *frame;
     last->credit = credit;
+    last->run = 0;
     fifo->bytes += frame_len(frame);
     frame->payload = NULL;
     return 0;

@@ -17,7 +17,10 @@ struct mark {
 struct queued {
     struct frame frame; /* of type 0: there is none, but `settled` */
     union {
-        uint32_t credit; /* bytes that are still to be returned for it */
+        struct {
+            uint32_t credit; /* bytes that are still to be returned for it */
+            uint32_t run;    /* waves behind its own that it answers, too */
+        };
         struct mark settled;
     };
 };

@@ -287,7 +287,8 @@ static int complete(struct tally *tally,
         tally->blocker = NULL;
     if (!is_wanted(tally, frame)) {
         drop_all(tally, lane, &lane->parts);
-        drop_frame(tally, lane, (struct queued){*frame, {credit}});
+        drop_frame(tally, lane,
+                   (struct queued){.frame = *frame, .credit = credit});
         frame->payload = NULL;
         return 0;
     }
@@ -324,7 +325,8 @@ int tally_put(struct tally *tally,
         tally->bytes += frame_len(frame);
     if (number.generation < tally->generation || !lane->counts ||
         number_compare(number, lane->level) <= 0) {
-        drop_frame(tally, lane, (struct queued){*frame, {credit}});
+        drop_frame(tally, lane,
+                   (struct queued){.frame = *frame, .credit = credit});
         frame->payload = NULL;
         return 0;
     }

@@ -244,22 +244,24 @@ static int put_alone(struct wave *wave,
 }
 
 /* Empty answers need no credit, so many may wait for another child: those to
- * waves in a row are one frame, whose `check` says how many follow. */
+ * waves in a row are one frame. Returns whether `frame` is in the last one now. */
 static bool extend_run(struct wave *wave,
                        struct inlet *inlet,
                        const struct frame *frame)
 {
-    struct frame *last;
+    struct queued *last;
 
     if (wave->sync != COP_WAIT_FOR_ALL || inlet->fifo.count == 0)
         return false;
-    last = &fifo_at(&inlet->fifo, inlet->fifo.count - 1)->frame;
-    if (last->flags != (FRAME_EMPTY | FRAME_LAST) ||
-        frame->flags != last->flags || last->origin != frame->origin ||
-        last->contributors != frame->contributors ||
-        last->wave + last->check + 1 != frame->wave)
+    last = fifo_at(&inlet->fifo, inlet->fifo.count - 1);
+    if (last->frame.flags != (FRAME_EMPTY | FRAME_LAST) ||
+        frame->flags != last->frame.flags ||
+        last->frame.origin != frame->origin ||
+        last->frame.contributors != frame->contributors ||
+        last->frame.wave + last->run + 1 != frame->wave ||
+        last->run == UINT32_MAX)
         return false;
-    last->check++;
+    last->run++;
     wave->bytes -= frame_len(frame);
     return true;
 }
@@ -348,18 +350,18 @@ static int gather_head(struct wave *wave,
                        struct before *before,
                        struct wave_set *set)
 {
-    struct frame *head = fifo_peek(&inlet->fifo);
+    struct queued *head = fifo_at(&inlet->fifo, 0);
     struct queued queued;
-    struct frame frame;
+    struct frame frame = head->frame;
 
     if (reserve_set(wave, set->count + 1) < 0)
         return -ENOMEM;
-    if (head->origin != before->origin || head->wave != before->wave)
-        set->contributors += head->contributors;
-    *before = (struct before){head->origin, head->wave};
-    if (head->flags & FRAME_EMPTY && head->check > 0) { /* of a run */
-        head->wave++;
-        head->check--;
+    if (frame.origin != before->origin || frame.wave != before->wave)
+        set->contributors += frame.contributors;
+    *before = (struct before){frame.origin, frame.wave};
+    if (head->run > 0) {
+        head->frame.wave++;
+        head->run--;
         return 0;
     }
     queued = fifo_pop(&inlet->fifo);
