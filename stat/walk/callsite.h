@@ -15,12 +15,14 @@ struct callsite {
     Dwarf_Addr returns;  /* where the call returns to, in that session */
     struct x86_value registers[X86_REGISTERS]; /* as in struct x86_call */
     struct x86_value frame; /* the stack pointer when that function returns */
-    x86_read_fn read;
-    /* Find argument `number` of the call of that function itself. */
+    x86_read_fn read;       /* reads memory of the process */
+    /* Finds argument `number` of the call of that function itself. */
     struct x86_value (*given)(void *arg, unsigned number);
-    void *arg;
+    void *arg; /* the caller's, for `read` and `given` */
 };
 
-/* Find argument `number`, below X86_ARGUMENTS, of which the low 32 bits count. */
+/* Find argument `number`, below X86_ARGUMENTS, of the call. Only the low 32 bits
+ * of the value hold. Not known: there is no debug information for the call, the
+ * compiler is not gcc, or the value is lost. */
 struct x86_value callsite_argument(const struct callsite *site,
                                    unsigned number);

@@ -135,7 +135,8 @@ void waits_take_memory(struct waits *waits, pid_t pid)
         take_stack(waits, pid, bottom);
 }
 
-/* So often it is looked at where a function was called itself. */
+/* So many calls of functions that call are looked at for one thread: each may
+ * need more than one argument of the call above it. */
 #define CALLERS_MAX 16
 
 /* A thread whose calls are being looked at. */
@@ -324,8 +325,10 @@ static struct x86_value given(void *arg, unsigned number)
     const struct arguments *callee = arg;
     struct arguments arguments = {.fortran = false};
 
-    if (callee->asking->callers++ == CALLERS_MAX ||
-        !arguments_find(&arguments, callee->asking, callee->number + 1))
+    if (callee->asking->callers == CALLERS_MAX)
+        return (struct x86_value){false, 0};
+    callee->asking->callers++;
+    if (!arguments_find(&arguments, callee->asking, callee->number + 1))
         return (struct x86_value){false, 0};
     return arguments.in_registers[number].known ? arguments.in_registers[number]
                                                 : described(&arguments, number);

@@ -1,7 +1,8 @@
-"""arguments.py SEED COUNT - a program in C that calls MPI_Recv() in COUNT ways,
+"""arguments.py SEED COUNT - a program in C that calls MPI_Recv() in COUNT + 1 ways,
 for test-arguments: the peer and the tag are computed from arguments, memory and
-each other, as the seed has it. The first two are always the same: one in a ring,
-and one of which clang 14 describes the peer by a register that has changed."""
+each other, as the seed has it. Three are always the same: one in a ring, one of
+which clang 14 describes the peer by a register that has changed, and, behind the
+others, a recursion in which each call computes two arguments from two."""
 import random
 import sys
 
@@ -68,6 +69,19 @@ static int given_{i}(void)
     ask(&rank, &size, &p);
 """ + maybe(.3, "rank += size / 3;") + f"""    return calls_{i}(rank, size, &p) + p.peer;
 }}""")
+print(f"""APART static int calls_{count}(int a, int b, int left)
+{{
+    int token[8] = {{0}};
+    int r = left > 0 ? calls_{count}(a + b, a ^ b, left - 1)
+                     : MPI_Recv(token, 1, 1, (a + b) & 1023, a ^ b, 0x44000000, 0);
+    return r + token[0];
+}}
+static int given_{count}(void)
+{{
+    int rank, size;
+    ask(&rank, &size, 0);
+    return calls_{count}(rank, size, 30) + 1;
+}}""")
 print("const caller_fn callers[] = {"
-      + ", ".join(f"given_{i}" for i in range(count)) + "};")
-print(f"const int caller_count = {count};")
+      + ", ".join(f"given_{i}" for i in range(count + 1)) + "};")
+print(f"const int caller_count = {count + 1};")
