@@ -8,8 +8,9 @@
 
 #include "wire/frame.h"
 
-/* What differs between the packets of one back-end, and the payload behind it.
- * The check comes from the flags, the generation is the present one. */
+/* What differs between the packets of one back-end, and the payload behind it. A
+ * redo derives the frame's check from the flags, and takes the generation of the
+ * stream at that time. */
 struct kept_packet {
     uint64_t wave;
     int32_t tag;
@@ -67,5 +68,6 @@ void kept_pop(struct kept *kept);
  * and not the last ones. */
 void kept_forget(struct kept *kept, uint64_t wave);
 
-/* Make the payload of `packet` again. Returns 0 or -ENOMEM. */
+/* Make the payload of `packet` again: `*out` is the caller's reference, NULL if
+ * the packet has no payload. Returns 0 or -ENOMEM. */
 int kept_payload(const struct kept_packet *packet, struct payload **out);

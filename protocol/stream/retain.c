@@ -77,8 +77,10 @@ static void put_again(struct node *node,
         .check = kept->flags & FRAME_LAST ? exact->retain.hash : 0,
     };
 
-    if (kept_payload(kept, &frame.payload) < 0)
+    if (kept_payload(kept, &frame.payload) < 0) {
         node->failed = true;
+        return;
+    }
     if (frame.flags & FRAME_OVER && frame.wave <= exact->final)
         frame.wave = exact->final + 1;
     if (frame.flags & FRAME_LAST)
