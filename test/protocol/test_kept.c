@@ -125,12 +125,13 @@ TEST(many_go_at_once)
         frame.wave = n;
         CHECK_OK(kept_push(&kept, &frame));
     }
-    kept_forget(&kept, 0);
-    CU_ASSERT_EQUAL(kept_now(&kept).count, PACKETS);
-    kept_forget(&kept, PACKETS / 2);
-    first = kept_next(&kept, &(struct kept_place){0});
-    CU_ASSERT_FATAL(first != NULL);
-    CU_ASSERT(first->wave > PACKETS / 4 && first->wave <= PACKETS / 2 + 1);
+    for (uint64_t wave = 0; wave <= PACKETS / 2; wave++) {
+        kept_forget(&kept, wave);
+        first = kept_next(&kept, &(struct kept_place){0});
+        CU_ASSERT_FATAL(first != NULL);
+        CU_ASSERT(first->wave <= wave + 1);
+    }
+    CU_ASSERT(first->wave > PACKETS / 4);
     CU_ASSERT_EQUAL(kept_now(&kept).count, PACKETS + 1 - first->wave);
     CU_ASSERT_EQUAL(kept_now(&kept).bytes,
                     kept_now(&kept).count * (FRAME_HEAD_MAX + 40));

@@ -488,24 +488,31 @@ TEST(a_packet_that_waits_is_in_the_farewell)
     sim_end(sim);
 }
 
-/* PROTOCOL 17.7: a commnode says the farewell of a back-end that is not below
- * it: nobody has left. */
+/* Node `from` sends the front-end the farewell of 4, without a packet. */
+static void inject_farewell(struct sim *sim, uint32_t from, uint32_t stream)
+{
+    uint32_t streams[] = {stream}, lens[] = {0};
+    int32_t tags[] = {1};
+    unsigned char kinds[] = {1};
+    struct frame farewell = {.type = FRAME_FAREWELL, .origin = 4};
+
+    CHECK_OK(packet_pack(&farewell.payload, "%aud %ad %auc %aud %auc", streams,
+                         UINT32_C(1), tags, UINT32_C(1), kinds, UINT32_C(1),
+                         lens, UINT32_C(1), kinds, UINT32_C(0)));
+    sim_inject(sim, from, 0, &farewell);
+    sim_run(sim, 100);
+}
+
+/* PROTOCOL 17.7: node 2 sends the farewell of a back-end that is below node 1.
+ * No back-end has left. */
 TEST(a_farewell_of_others_is_not_heard)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
-    uint32_t none[] = {0};
-    int32_t tags[] = {0};
-    unsigned char bytes[] = {0};
-    struct frame farewell = {.type = FRAME_FAREWELL, .origin = 4};
 
     send_parts(sim, stream);
     sim_run(sim, 10);
-    CHECK_OK(packet_pack(&farewell.payload, "%aud %ad %auc %aud %auc", none,
-                         UINT32_C(0), tags, UINT32_C(0), bytes, UINT32_C(0),
-                         none, UINT32_C(0), bytes, UINT32_C(0)));
-    sim_inject(sim, 2, 0, &farewell);
-    sim_run(sim, 100);
+    inject_farewell(sim, 2, stream);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     sim_end(sim);
 }
@@ -516,20 +523,12 @@ TEST(scenario_17_7_given_up)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
-    uint32_t streams[] = {stream}, lens[] = {0};
-    int32_t tags[] = {1};
-    unsigned char kinds[] = {1};
-    struct frame farewell = {.type = FRAME_FAREWELL, .origin = 4};
 
     send_parts(sim, stream);
     sim_run(sim, 10);
     sim_crash(sim, 4);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
-    CHECK_OK(packet_pack(&farewell.payload, "%aud %ad %auc %aud %auc", streams,
-                         UINT32_C(1), tags, UINT32_C(1), kinds, UINT32_C(1),
-                         lens, UINT32_C(1), kinds, UINT32_C(0)));
-    sim_inject(sim, 1, 0, &farewell);
-    sim_run(sim, 10);
+    inject_farewell(sim, 1, stream);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     SYNCED(1, 0);
     CU_ASSERT_EQUAL(truth(sim, stream, 1), 1101);
