@@ -275,14 +275,6 @@ void exact_told(struct node *node,
         node->failed = true;
 }
 
-void exact_sent(struct stream *stream, const struct frame *frame)
-{
-    stream->exact->part =
-        frame->flags & FRAME_LAST
-            ? (struct wave_number){0}
-            : (struct wave_number){frame->generation, frame->wave};
-}
-
 void exact_uncount(struct stream *stream)
 {
     struct wave_number part = stream->exact->part;

@@ -137,7 +137,13 @@ void exact_told(struct node *node,
 void exact_uncount(struct stream *stream);
 
 /* This packet has been given to the link. */
-void exact_sent(struct stream *stream, const struct frame *frame);
+static inline void exact_sent(struct stream *stream, const struct frame *frame)
+{
+    stream->exact->part =
+        frame->flags & FRAME_LAST
+            ? (struct wave_number){0}
+            : (struct wave_number){frame->generation, frame->wave};
+}
 
 /* REDO came: generation `generation` continues behind wave `final` (16.8). */
 void exact_redo(struct node *node,

@@ -68,6 +68,27 @@ static int add_block(struct kept *kept)
     return 0;
 }
 
+/* The two rare parts of kept_push(). They are not inlined, so that it has no
+ * registers to save: each packet calls it. */
+
+__attribute__((noinline)) static int push_in_new_block(
+    struct kept *kept, const struct frame *frame)
+{
+    if (add_block(kept) < 0)
+        return -ENOMEM;
+    return kept_push(kept, frame);
+}
+
+__attribute__((noinline)) static int push_reference(struct kept_block *block,
+                                                    struct kept_packet *packet,
+                                                    struct payload *payload)
+{
+    block->plain = false;
+    payload_ref(payload);
+    memcpy(packet->bytes, &payload, sizeof(payload));
+    return 0;
+}
+
 int kept_push(struct kept *kept, const struct frame *frame)
 {
     struct payload *payload = frame->payload;
@@ -75,11 +96,8 @@ int kept_push(struct kept *kept, const struct frame *frame)
     struct kept_block *block = kept->last;
     struct kept_packet *packet;
 
-    if (!block || room > BLOCK_ROOM - block->end) {
-        if (add_block(kept) < 0)
-            return -ENOMEM;
-        block = kept->last;
-    }
+    if (!block || room > BLOCK_ROOM - block->end)
+        return push_in_new_block(kept, frame);
     packet = packet_at(block, block->end);
     packet->wave = block->wave = frame->wave;
     packet->tag = frame->tag;
@@ -88,19 +106,16 @@ int kept_push(struct kept *kept, const struct frame *frame)
     packet->flags = frame->flags;
     block->end += room;
     kept->in.count++;
-    if (len > COPIED_MAX) {
+    if (frame->flags & FRAME_OVER) {
         block->plain = false;
-        payload_ref(payload);
-        memcpy(packet->bytes, &payload, sizeof(payload));
-    } else if (len > 0) {
-        memcpy(packet->bytes, payload->bytes, len);
-    }
-    if (!(frame->flags & FRAME_OVER)) {
+        kept->in.overs++;
+    } else {
         kept->in.bytes += FRAME_HEAD_MAX + len;
-        return 0;
     }
-    block->plain = false;
-    kept->in.overs++;
+    if (len > COPIED_MAX)
+        return push_reference(block, packet, payload);
+    if (len > 0)
+        memcpy(packet->bytes, payload->bytes, len);
     return 0;
 }
 

@@ -21,9 +21,10 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame)
 
     frame->flags |= FRAME_EXACT;
     frame->generation = stream->exact->generation;
-    frame->check = frame->flags & FRAME_LAST ? retain->hash : 0;
+    frame->check = 0;
     retain->unasked += frame_len(frame);
     if (frame->flags & FRAME_LAST) {
+        frame->check = retain->hash;
         retain->level = level_of(frame);
         if (retain->unasked >= stream->definition.keep / 2) {
             frame->flags |= FRAME_ASK;

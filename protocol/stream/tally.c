@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "wire/fifo.h"
-#include "wire/packet.h"
 
 /* The packets of one link. It is kept behind the link's end until its complete
  * waves are used. */
@@ -38,11 +37,6 @@ struct tally {
     uint32_t *ranks;
     size_t room;
 };
-
-uint64_t wave_epoch_after(uint64_t wave)
-{
-    return ((wave >> PACKET_WAVE_BITS) + 1) << PACKET_WAVE_BITS;
-}
 
 static struct wave_number number_of(const struct frame *frame)
 {
@@ -126,14 +120,15 @@ static int reserve_slot(struct tally *tally, uint32_t slot)
     return 0;
 }
 
-/* The lane of `slot`, made if need be; NULL: out of memory. */
-static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
+/* Make the lane of `slot`. NULL: out of memory. It is not inlined, so that
+ * lane_at(), which each packet calls, is. */
+__attribute__((noinline)) static struct lane *lane_new(struct tally *tally,
+                                                       uint32_t slot,
+                                                       uint32_t rank)
 {
-    struct lane *lane = lane_find(tally, slot), **lanes;
+    struct lane *lane, **lanes;
     uint32_t i;
 
-    if (lane)
-        return lane;
     if (reserve_slot(tally, slot) < 0)
         return NULL;
     lanes =
@@ -151,6 +146,14 @@ static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
     lanes[i] = lane;
     tally->slots[slot] = lane;
     return lane;
+}
+
+/* The lane of `slot`, made if need be; NULL: out of memory. */
+static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
+{
+    struct lane *lane = lane_find(tally, slot);
+
+    return lane ? lane : lane_new(tally, slot, rank);
 }
 
 /* Drop the frame of `queued`, and note its credit. */

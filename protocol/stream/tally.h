@@ -12,6 +12,7 @@
 #pragma once
 
 #include "protocol/stream/wave.h"
+#include "wire/packet.h"
 
 struct tally; /* opaque */
 
@@ -29,7 +30,10 @@ static inline int number_compare(struct wave_number a, struct wave_number b)
 }
 
 /* The beginning of the epoch behind that of `wave`. */
-uint64_t wave_epoch_after(uint64_t wave);
+static inline uint64_t wave_epoch_after(uint64_t wave)
+{
+    return ((wave >> PACKET_WAVE_BITS) + 1) << PACKET_WAVE_BITS;
+}
 
 /* What tally_next() has found. */
 enum tally_next {
