@@ -3,6 +3,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,8 +77,12 @@ int merging_run(struct merging *merging,
         r = sample_add(bytes, (double)cop_packet_size(packet));
     if (r == 0)
         r = synthetic_tree(&expected, job, SYNTHETIC_ALL);
-    if (r == 0 && !tree_equal(tree, expected))
+    if (r == 0 && !tree_equal(tree, expected)) {
         r = -EBADE;
+        snprintf(merging->error.text, sizeof(merging->error.text),
+                 "the merged tree is wrong; it is of %u of %u daemons",
+                 cop_packet_contributors(packet), job->daemons);
+    }
     cop_packet_free(packet);
     tree_free(tree);
     tree_free(expected);
@@ -90,9 +95,7 @@ void merging_end(struct merging *merging, int r)
         return;
     if (r < 0)
         warnx("merging a synthetic job: %s",
-              r == -EBADE              ? "the merged tree is wrong"
-              : merging->error.text[0] ? merging->error.text
-                                       : strerror(-r));
+              merging->error.text[0] ? merging->error.text : strerror(-r));
     cop_network_shutdown(merging->network, SHUTDOWN_MS);
     cop_network_free(merging->network);
 }

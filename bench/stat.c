@@ -405,9 +405,7 @@ static int run_all(struct bench *bench)
 {
     static const char *const large[][2] = {
         {"52x32", "tasks=212992,daemons=1664"},
-        {"52x32", "tasks=212992,daemons=1664,placement=cyclic"},
         {"8x8x26", "tasks=212992,daemons=1664"},
-        {"8x8x26", "tasks=212992,daemons=1664,placement=cyclic"},
         {"flat:1664", "tasks=212992,daemons=1664"},
         {"52x32", "tasks=212992,daemons=1664,placement=cyclic,mix=scattered"},
         {"16x8", "tasks=1048576,daemons=128"},
