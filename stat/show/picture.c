@@ -73,8 +73,11 @@ char *picture_append(char *text, const struct report *report, uint32_t node)
     uint32_t line = report_line(report, node);
 
     text = picture_append_function(text, report_function(report, node));
-    if (!file[0])
-        return text;
+    if (!file[0]) {
+        file = report_caller(&line, report, node);
+        return file[0] ? columns_append(text, " (from %s:%u)", file, line)
+                       : text;
+    }
     return line ? columns_append(text, " (%s:%u)", file, line)
                 : columns_append(text, " (%s)", file);
 }

@@ -35,6 +35,30 @@ uint32_t report_line(const struct report *report, uint32_t node)
     return tree->frames[tree->nodes[node].frame].line;
 }
 
+const char *report_caller(uint32_t *line,
+                          const struct report *report,
+                          uint32_t node)
+{
+    *line = report->tree->nodes[node].call_line;
+    return *line == 0 || report_file(report, node)[0]
+               ? ""
+               : report_file(report, report->above[node]);
+}
+
+/* What each node hangs on. */
+static void find_above(struct report *report)
+{
+    const struct tree *tree = report->tree;
+    uint32_t above[TREE_DEPTH_MAX];
+
+    for (uint32_t node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+
+        above[depth] = node;
+        report->above[node] = depth > 0 ? above[depth - 1] : node;
+    }
+}
+
 /* Which nodes are the inside of a runtime. */
 static void find_shown(struct report *report)
 {
@@ -335,16 +359,18 @@ int report_new(struct report **out,
     report->under =
         calloc((size_t)tree->node_count + 1, sizeof(struct tasks *));
     report->first_end = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
+    report->above = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
     report->shown = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
     report->threads = calloc((size_t)tree->node_count + 1, sizeof(uint64_t));
     report->odd = calloc((size_t)tree->node_count + 1, sizeof(bool));
-    if (!report->under || !report->first_end || !report->shown ||
-        !report->threads || !report->odd)
+    if (!report->under || !report->first_end || !report->above ||
+        !report->shown || !report->threads || !report->odd)
         goto out;
     for (size_t i = 0; i < tree->node_count; i++)
         report->first_end[i] = tree->end_count;
     while (end-- > 0)
         report->first_end[tree->ends[end].node] = end;
+    find_above(report);
     find_shown(report);
     count_threads(report);
     r = tree_under(tree, report->under);
@@ -399,6 +425,7 @@ void report_free(struct report *report)
     classes_free(report->classes);
     free(report->under);
     free(report->first_end);
+    free(report->above);
     free(report->shown);
     free(report->threads);
     free(report->odd);

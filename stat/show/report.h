@@ -56,6 +56,7 @@ struct report {
     struct classes *classes;
     struct tasks **under; /* by node: who is at and under it */
     uint32_t *first_end;  /* by node; the tree's end_count where it has none */
+    uint32_t *above;      /* by node: its parent; of the top level: itself */
     uint32_t *shown;      /* by node: itself, or the call of the runtime,
                              such as MPI_Barrier, whose inside it is */
     struct tasks *everyone; /* in the tree, walked or not */
@@ -124,6 +125,12 @@ const char *report_noun(const struct report *report);
 const char *report_function(const struct report *report, uint32_t node);
 const char *report_file(const struct report *report, uint32_t node);
 uint32_t report_line(const struct report *report, uint32_t node);
+
+/* From where `node`, which has no file, is called, if that is one line of the
+ * frame above: its file, borrowed, and `*line`. Else "". */
+const char *report_caller(uint32_t *line,
+                          const struct report *report,
+                          uint32_t node);
 
 /* Find the tasks at and under the nodes of whose functions `is` holds.
  * Returns 0 or -ENOMEM. */

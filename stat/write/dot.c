@@ -29,7 +29,8 @@ static int write_node(FILE *file, const struct report *report, uint32_t node)
 {
     uint32_t frame = report->tree->nodes[node].frame;
     const char *source = report_file(report, node);
-    uint32_t line = report_line(report, node);
+    uint32_t line = report_line(report, node), call_line;
+    const char *caller = report_caller(&call_line, report, node);
     long class = report_class(report, report->under[node]);
     int r;
 
@@ -40,6 +41,11 @@ static int write_node(FILE *file, const struct report *report, uint32_t node)
         escape_dot(file, source);
         if (line)
             fprintf(file, ":%u", line);
+    }
+    if (caller[0]) {
+        fputs("\\nfrom ", file);
+        escape_dot(file, caller);
+        fprintf(file, ":%u", call_line);
     }
     fprintf(file, "\", fillcolor=\"%s\", fontcolor=\"%s\", tooltip=\"",
             palette_fill(class), palette_text(class));

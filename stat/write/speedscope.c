@@ -70,16 +70,14 @@ static void write_frames(FILE *file, const struct tree *tree)
     fputs("]},\n", file);
 }
 
-/* The stack that ends at `node`, outermost frame first; `parents` by node. */
-static void write_stack(FILE *file,
-                        const struct tree *tree,
-                        const uint32_t *parents,
-                        uint32_t node)
+/* The stack that ends at `node`, outermost frame first. */
+static void write_stack(FILE *file, const struct report *report, uint32_t node)
 {
+    const struct tree *tree = report->tree;
     uint32_t path[TREE_DEPTH_MAX];
     uint32_t depth = tree->nodes[node].depth;
 
-    for (uint32_t i = depth + 1; i-- > 0; node = parents[node])
+    for (uint32_t i = depth + 1; i-- > 0; node = report->above[node])
         path[i] = node;
     fputc('[', file);
     for (uint32_t i = 0; i <= depth; i++)
@@ -89,8 +87,7 @@ static void write_stack(FILE *file,
 
 /* One profile: the name is open, and what follows it. */
 static void write_profile(FILE *file,
-                          const struct tree *tree,
-                          const uint32_t *parents,
+                          const struct report *report,
                           const struct sample *samples,
                           long count)
 {
@@ -106,7 +103,7 @@ static void write_profile(FILE *file,
     for (i = 0; i < count; i++) {
         if (i > 0)
             fputs(",\n", file);
-        write_stack(file, tree, parents, samples[i].node);
+        write_stack(file, report, samples[i].node);
     }
     fputs("],\n\"weights\":[", file);
     for (i = 0; i < count; i++)
@@ -118,7 +115,6 @@ static void write_profile(FILE *file,
 /* The profile of all, and of the first classes. */
 static int write_profiles(FILE *file,
                           const struct report *report,
-                          const uint32_t *parents,
                           struct sample *samples)
 {
     const struct classes *classes = report->classes;
@@ -128,7 +124,7 @@ static int write_profiles(FILE *file,
         return (int)count;
     fprintf(file, "\"profiles\":[\n{\"type\":\"sampled\",\"name\":\"%s",
             report->summary);
-    write_profile(file, report->tree, parents, samples, count);
+    write_profile(file, report, samples, count);
     for (size_t i = 0; i < classes->count && i < SPEEDSCOPE_CLASSES; i++) {
         char ranks[64];
 
@@ -140,7 +136,7 @@ static int write_profiles(FILE *file,
                 i + 1, tasks_count(classes->sets[i]), report_noun(report),
                 tasks_count(classes->sets[i]) == 1 ? "" : "s",
                 tasks_text(classes->sets[i], ranks, sizeof(ranks)));
-        write_profile(file, report->tree, parents, samples, count);
+        write_profile(file, report, samples, count);
     }
     fputs("]}\n", file);
     return 0;
@@ -148,31 +144,19 @@ static int write_profiles(FILE *file,
 
 int speedscope_write(FILE *file, const struct report *report)
 {
-    const struct tree *tree = report->tree;
-    uint32_t above[TREE_DEPTH_MAX];
-    struct sample *samples;
-    uint32_t *parents;
-    int r = -ENOMEM;
+    struct sample *samples =
+        calloc((size_t)report->tree->end_count + 1, sizeof(*samples));
+    int r;
 
-    samples = calloc((size_t)tree->end_count + 1, sizeof(*samples));
-    parents = calloc((size_t)tree->node_count + 1, sizeof(*parents));
-    if (!samples || !parents)
-        goto out;
-    for (uint32_t node = 0; node < tree->node_count; node++) {
-        uint32_t depth = tree->nodes[node].depth;
-
-        above[depth] = node;
-        parents[node] = depth > 0 ? above[depth - 1] : node;
-    }
+    if (!samples)
+        return -ENOMEM;
     fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\""
           ",\n\"exporter\":\"coppice-stat\",\n\"name\":\"",
           file);
     escape_json(file, report->judgement);
     fputs("\",\n", file);
-    write_frames(file, tree);
-    r = write_profiles(file, report, parents, samples);
-out:
+    write_frames(file, report->tree);
+    r = write_profiles(file, report, samples);
     free(samples);
-    free(parents);
     return r;
 }

@@ -140,6 +140,12 @@ static int write_cell(struct svg *svg, uint32_t node, double x, double width)
             fprintf(svg->file, ":%u", line);
         fputc(')', svg->file);
     }
+    source = report_caller(&line, report, node);
+    if (source[0]) {
+        fputs(" (from ", svg->file);
+        escape_xml(svg->file, source, 0);
+        fprintf(svg->file, ":%u)", line);
+    }
     if (report_is_folded(report, node))
         fputs(" \xe2\x96\xb8 \xe2\x80\xa6", svg->file);
     fprintf(svg->file,

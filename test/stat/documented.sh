@@ -11,7 +11,7 @@ as_documented() {
     $0 == mark { armed = 1; next }
     armed && /^```/ { if (inside) exit; inside = 1; next }
     armed && inside' "${SOURCE:?}/doc/my-job-hangs.md" |
-        grep -oE '[A-Za-z_]+ \(([a-z_]+\.c|pipeline\.py)(:[0-9]+)?\)|MPI_[A-Z][a-z]+|^class [0-9]+: [0-9]+ (task|rank)s?: [-0-9,]*[0-9]' \
+        grep -oE '[A-Za-z_]+ \(([a-z_]+\.c|pipeline\.py)(:[0-9]+)?\)|MPI_[A-Z][a-z]+( \(from [a-z_]+\.c:[0-9]+\))?|^class [0-9]+: [0-9]+ (task|rank)s?: [-0-9,]*[0-9]' \
             >"$2.documented"
     if [ ! -s "$2.documented" ]; then
         echo "doc/my-job-hangs.md has no block $1"

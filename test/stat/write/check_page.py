@@ -331,6 +331,19 @@ def check_cards(page):
         "[...document.querySelector('.class').querySelectorAll('.where')]"
         ".map(function (place) { return /^progress_engine/.test("
         "place.textContent); }).join()") == "false,true")
+    cards = page.run("""[...document.querySelectorAll('.class')].map(
+        function (card) { return [card.querySelector('b').textContent,
+            +/: (\\d+) task/.exec(card.textContent)[1]]; })""")
+    check("the cards are in the order of the classes",
+          [name for name, _ in cards] ==
+          [f"Class {i + 1}" for i in range(len(cards))] and len(cards) > 4)
+    check("which have the fewest tasks first",
+          [count for _, count in cards] == sorted(count for _, count in cards))
+    check("a call without a source tells its line, in card and tree", page.run(
+        "['.class .where', '#tree .row'].map(function (where) {"
+        "return [...document.querySelectorAll(where)].filter(function (e) {"
+        "return /MPI_Barrier \\(from job.c:7\\)/.test(e.textContent); }).length;"
+        "}).join()") == "2,1")
 
 
 def check_large(page):

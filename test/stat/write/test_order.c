@@ -4,6 +4,7 @@
 
 #include "stat/show/origin.h"
 #include "stat/show/report.h"
+#include "stat/tree/build.h"
 #include "stat/walk/traces.h"
 #include "stat/write/output.h"
 #include "test/check.h"
@@ -32,14 +33,43 @@ static struct tree *made_tree(uint32_t count)
     return settled;
 }
 
-/* What one format says of so many tasks; the caller frees it. */
-static char *written(enum output_kind kind, uint32_t count)
+/* A tree of two tasks in two calls of main(), in lines 7 and 9. */
+static struct tree *called_tree(void)
+{
+    struct tree_progress progress = {1, 1, NULL};
+    struct tree *tree, *settled;
+    struct build *build;
+
+    CHECK_OK(build_new(&build, false));
+    for (uint32_t task = 0; task < 2; task++) {
+        const struct frame above = {"main", "m.c", 7 + 2 * task, "", 0, false};
+        const struct frame below = {
+            task ? "MPI_Bcast" : "MPI_Barrier", "", 0, "", 0, false};
+        struct tree_end end = {.samples = 1, .threads = 1, .current = true};
+
+        CHECK_OK(tasks_new(&end.tasks, &(struct tasks_range){task, task}, 1));
+        CHECK_OK(build_node(build, &end.node, BUILD_TOP, &above));
+        CHECK_OK(build_node(build, &end.node, end.node, &below));
+        CHECK_OK(build_end(build, &end));
+        tasks_free(end.tasks);
+    }
+    CHECK_OK(tasks_new(&progress.tasks, &(struct tasks_range){0, 1}, 1));
+    CHECK_OK(build_progress(build, &progress));
+    tasks_free(progress.tasks);
+    CHECK_OK(build_tree(&tree, build, 0));
+    build_free(build);
+    CHECK_OK(tree_settle(&settled, tree));
+    tree_free(tree);
+    return settled;
+}
+
+/* What one format says of a tree, which is taken; the caller frees it. */
+static char *written_tree(enum output_kind kind, struct tree *tree)
 {
     struct report_source source = {.hosts = 1,
                                    .samples = 1,
                                    .job = "./solver <3>",
                                    .command = "coppice-stat --mpir 7"};
-    struct tree *tree = made_tree(count);
     struct report *report;
     char *text;
     size_t len;
@@ -52,6 +82,12 @@ static char *written(enum output_kind kind, uint32_t count)
     report_free(report);
     tree_free(tree);
     return text;
+}
+
+/* ... of so many tasks. */
+static char *written(enum output_kind kind, uint32_t count)
+{
+    return written_tree(kind, made_tree(count));
 }
 
 static size_t place_of(const char *text, const char *word)
@@ -101,6 +137,22 @@ TEST(outliers_are_the_same_in_each_format)
         free(dot);
         free(json);
     }
+}
+
+/* What has no source says from where it is called. */
+TEST(calls_tell_their_lines)
+{
+    char *svg = written_tree(OUTPUT_SVG, called_tree());
+    char *dot = written_tree(OUTPUT_DOT, called_tree());
+    char *json = written_tree(OUTPUT_JSON, called_tree());
+
+    CU_ASSERT(has(svg, "<title>MPI_Barrier (from m.c:7)"));
+    CU_ASSERT(has(svg, "<title>MPI_Bcast (from m.c:9)"));
+    CU_ASSERT(has(dot, "label=\"MPI_Barrier\\nfrom m.c:7\""));
+    CU_ASSERT(has(json, "\"call_line\":9"));
+    free(svg);
+    free(dot);
+    free(json);
 }
 
 TEST(files_say_where_they_are_from)
