@@ -27,7 +27,8 @@ enum doing {
     DOING_NOTHING, /* it is not known: they are there */
     DOING_WAIT,
     DOING_MOVE,
-    DOING_LOOP, /* they move, and never leave a place inside of the program */
+    DOING_LOOP, /* they move, and were only seen in a function that another one
+                   of the program has called */
     DOING_NOTE, /* the place is a note, such as "[zombie: exited]" */
 };
 
@@ -43,7 +44,6 @@ struct group {
 /* A judgement in the making. */
 struct judging {
     const struct report *report;
-    uint32_t *parents; /* by node */
     struct group *groups;
     uint32_t tasks; /* of all of them */
     const char *noun;
@@ -88,7 +88,7 @@ static bool is_of_library(const struct judging *judging, uint32_t node)
     if (runtime_is_library_at(tree, node))
         return true;
     while (tree->nodes[node].depth > 0 && is_in_c(judging, node))
-        node = judging->parents[node];
+        node = judging->report->above[node];
     return runtime_is_python_library(tree, node);
 }
 
@@ -108,9 +108,25 @@ static uint32_t user_of(uint32_t *called,
             runtime_is_call(report_function(report, node)) ||
             (own && is_of_library(judging, node)))) {
         *called = node;
-        node = judging->parents[node];
+        node = judging->report->above[node];
     }
     return node;
+}
+
+/* Append file and line of `user`: if it has no line, the one from which it has
+ * called `called`. */
+static char *append_source(char *text,
+                           const struct report *report,
+                           uint32_t user,
+                           uint32_t called)
+{
+    uint32_t line = report_line(report, user);
+
+    if (line == 0)
+        line = report->tree->nodes[called].call_line;
+    text = columns_append(text, "%s", report_file(report, user));
+    return line ? columns_append(text, ":%u)", line)
+                : columns_append(text, ")");
 }
 
 /* Append where `node` is: the deepest function of the program that has a source,
@@ -120,7 +136,7 @@ static char *append_place(char *text,
                           uint32_t node)
 {
     const struct report *report = judging->report;
-    uint32_t called, user = user_of(&called, judging, node, true), line;
+    uint32_t called, user = user_of(&called, judging, node, true);
     const char *function;
 
     if (!report_file(report, user)[0] || is_of_library(judging, user))
@@ -134,20 +150,14 @@ static char *append_place(char *text,
     text = picture_append_function(text, plain_name(function));
     text = columns_append(text, " (");
     text = picture_append_function(text, report_function(report, user));
-    text = columns_append(text, ", %s", report_file(report, user));
-    line = report_line(report, user);
-    if (line == 0)
-        line = report->tree->nodes[called].call_line;
-    if (text && line)
-        text = columns_append(text, ":%u", line);
-    return columns_append(text, ")");
+    return append_source(columns_append(text, ", "), report, user, called);
 }
 
 /* The top-level node above `node`. */
 static uint32_t top_of(const struct judging *judging, uint32_t node)
 {
     while (judging->report->tree->nodes[node].depth > 0)
-        node = judging->parents[node];
+        node = judging->report->above[node];
     return node;
 }
 
@@ -191,7 +201,7 @@ static uint32_t class_place(const struct judging *judging, size_t i)
 static bool is_outermost(const struct judging *judging, uint32_t node)
 {
     while (judging->report->tree->nodes[node].depth > 0) {
-        node = judging->parents[node];
+        node = judging->report->above[node];
         if (report_file(judging->report, node)[0])
             return false;
     }
@@ -203,6 +213,24 @@ static bool is_state(const char *function)
 {
     return function[0] == '[' && strcmp(function, FRAME_RUNNING) != 0 &&
            strncmp(function, FRAME_THREAD, strlen(FRAME_THREAD)) != 0;
+}
+
+/* Append which function of the program has called `node`: the loop may be
+ * there, and call it again and again. */
+static char *append_caller(char *text,
+                           const struct judging *judging,
+                           uint32_t node)
+{
+    const struct report *report = judging->report;
+    uint32_t called;
+    uint32_t user = user_of(&called, judging, report->above[node], true);
+
+    if (!report_file(report, user)[0])
+        return text;
+    text = columns_append(text, ", called from ");
+    text = picture_append_function(text, report_function(report, user));
+    return append_source(columns_append(text, " ("), report, user,
+                         called == user ? node : called);
 }
 
 /* Find what class number `i` does, and where. Returns 0 or -ENOMEM. */
@@ -229,6 +257,8 @@ static int find_doing(enum doing *doing,
     }
     *place = *doing == DOING_NOTE ? strdup(top)
                                   : append_place(strdup(""), judging, node);
+    if (*doing == DOING_LOOP)
+        *place = append_caller(*place, judging, node);
     return *place ? 0 : -ENOMEM;
 }
 
@@ -290,24 +320,14 @@ static int by_size(const struct group *a, const struct group *b)
 /* Find what all do, the fewest first. Returns 0 or -ENOMEM. */
 static int judging_begin(struct judging *judging)
 {
-    const struct tree *tree = judging->report->tree;
-    uint32_t above[TREE_DEPTH_MAX], node;
     int r = 0;
 
-    judging->parents = calloc((size_t)tree->node_count + 1, sizeof(uint32_t));
-    if (!judging->parents)
-        return -ENOMEM;
-    for (node = 0; node < tree->node_count; node++) {
-        uint32_t depth = tree->nodes[node].depth;
-
-        above[depth] = node;
-        judging->parents[node] = depth > 0 ? above[depth - 1] : node;
-    }
     for (size_t i = 0; r == 0 && i < judging->report->classes->count; i++)
         r = groups_add(judging, i);
     HASH_SORT(judging->groups, by_size);
     if (r == 0)
-        r = edges_find(&judging->edges, &judging->edge_count, tree);
+        r = edges_find(&judging->edges, &judging->edge_count,
+                       judging->report->tree);
     for (size_t i = 0; r == 0 && i < judging->edge_count; i++)
         judging->rank_edges += !judging->edges[i].threads;
     return r;
@@ -322,7 +342,6 @@ static void judging_end(struct judging *judging)
         group_free(group);
     }
     free(judging->edges);
-    free(judging->parents);
 }
 
 /* Append which tasks these are; those of most are only counted. */
@@ -361,8 +380,8 @@ static char *append_group(char *text,
     case DOING_MOVE:
         return columns_append(text, " move%s in %s", one ? "s" : "", place);
     case DOING_LOOP:
-        return columns_append(text, " move%s, but never leave%s %s",
-                              one ? "s" : "", one ? "s" : "", place);
+        return columns_append(text, " move%s, but %s never seen outside %s",
+                              one ? "s" : "", one ? "was" : "were", place);
     case DOING_NOTE:
         return columns_append(text, ": %s", place);
     }
@@ -661,12 +680,18 @@ static char *append_chain(char *text,
             direct = &judging->edges[i];
             count++;
         }
-    text = waiting == 1 && direct
-               ? columns_append(text, "; rank %u waits ", direct->task)
-               : columns_append(text, "; %zu ranks wait ", waiting);
-    text = columns_append(text, "%sfor rank %u",
-                          count == waiting ? "" : "one for another, at last ",
-                          last);
+    if (waiting == 1 && direct && direct->tagged)
+        text =
+            columns_append(text, "; rank %u waits %s tag %d %s rank %u",
+                           direct->task, direct->receives ? "for" : "to send",
+                           direct->tag, direct->receives ? "from" : "to", last);
+    else if (waiting == 1 && direct)
+        text = columns_append(text, "; rank %u waits for rank %u", direct->task,
+                              last);
+    else
+        text = columns_append(
+            text, "; %zu ranks wait %sfor rank %u", waiting,
+            count == waiting ? "" : "one for another, at last ", last);
     return group ? columns_append(text, ", which %s in %s",
                                   group->doing == DOING_WAIT ? "waits" : "is",
                                   group->place)

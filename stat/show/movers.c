@@ -257,7 +257,8 @@ int movers_note(char **out, const struct report *report, size_t class)
         *out = columns_append(*out, "moved in %d of the last %u samples", times,
                               of);
     if (r > 0) {
-        *out = columns_append(*out, "%snever left ", of > 0 ? ", " : "");
+        *out =
+            columns_append(*out, "%snever seen outside ", of > 0 ? ", " : "");
         *out = picture_append(*out, report, node);
     }
     if (r >= 0)

@@ -340,8 +340,8 @@ static void build_call(struct build *build,
     tasks_free(end.tasks);
 }
 
-/* Of a function with several lines the judgement names the one of each call,
- * unless that is made from several too. */
+/* Of a function with several lines judgement and picture name the one of each
+ * call, unless that is made from several too. */
 TEST(judgements_name_the_line_of_a_call)
 {
     struct report_source source = {.hosts = 1, .samples = 1};
@@ -369,6 +369,10 @@ TEST(judgements_name_the_line_of_a_call)
         strstr(text, "3 of 6 tasks are in MPI_Recv (solve, s.c); task 0 is in "
                      "MPI_Bcast (solve, s.c:6); tasks 1-2 are in MPI_Allreduce "
                      "(solve, s.c:4) (1 sample)"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nsolve (s.c) "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, " MPI_Bcast (from s.c:6) "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, " MPI_Allreduce (from s.c:4) "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, " MPI_Recv  "));
     free(text);
 }
 
@@ -384,6 +388,21 @@ static void add_waiting(struct traces *traces,
                                    {note, "", 0, "", 0, false}};
 
     CHECK_OK(traces_add(traces, task, frames, 3));
+}
+
+/* ... which passes a tag. */
+static void add_tagged(struct traces *traces,
+                       uint32_t task,
+                       const char *call,
+                       const char *tag,
+                       const char *note)
+{
+    const struct frame frames[] = {{"pass", "w.c", 3, "", 0, false},
+                                   {call, "", 0, "", 0, false},
+                                   {tag, "", 0, "", 0, false},
+                                   {note, "", 0, "", 0, false}};
+
+    CHECK_OK(traces_add(traces, task, frames, 4));
 }
 
 /* Check that the judgement has a text. The traces are taken. */
@@ -539,6 +558,13 @@ TEST(judgements_name_the_rank_that_waits)
     CHECK_OK(traces_new(&traces));
     add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
     check_waits(traces, &targets, "; rank 2 waits for rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_tagged(traces, 2, "MPI_Recv", "[tag 12]", "[from rank 3]");
+    check_waits(traces, &targets, "; rank 2 waits for tag 12 from rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_tagged(traces, 2, "MPI_Ssend", "[tag 12]", "[to rank 3]");
+    check_waits(traces, &targets,
+                "; rank 2 waits to send tag 12 to rank 3 (1 ");
     CHECK_OK(traces_new(&traces));
     add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
     add_waiting(traces, 4, "pass", "MPI_Recv", "[from rank 3]");
@@ -717,7 +743,7 @@ TEST(what_came_from_elsewhere_left_it)
     CHECK_OK(tree_join(&tree, trees[0], trees[1]));
     CHECK_OK(tree_settle(&settled, tree));
     text = drawn(settled, &source, 200, false);
-    CU_ASSERT_PTR_NULL(strstr(text, "never le"));
+    CU_ASSERT_PTR_NULL(strstr(text, "never seen"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "task 0 is in work (ring.c:1)"));
     free(text);
     tree_free(trees[0]);
