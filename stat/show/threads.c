@@ -57,6 +57,32 @@ static bool is_join(const struct report *report, uint32_t node)
     return strncmp(function, "pthread_", 8) == 0 && strstr(function, "join");
 }
 
+/* Whether threads do the same at `a` and `b`, though they have begun elsewhere:
+ * the first one of an OpenMP region is in main(). */
+static bool are_alike(const struct report *report, uint32_t a, uint32_t b)
+{
+    return strcmp(report_function(report, a), report_function(report, b)) ==
+               0 &&
+           strcmp(report_function(report, report->above[a]),
+                  report_function(report, report->above[b])) == 0 &&
+           strcmp(report_file(report, report->above[a]),
+                  report_file(report, report->above[b])) == 0;
+}
+
+/* How many threads do what those at `place` do. */
+static uint32_t count_alike(const struct report *report,
+                            const struct threads_place *places,
+                            uint32_t count,
+                            const struct threads_place *place)
+{
+    uint32_t alike = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (are_alike(report, places[i].node, place->node))
+            alike += places[i].count;
+    return alike;
+}
+
 int threads_places(struct threads_place **out,
                    const struct report *report,
                    size_t class)
@@ -81,9 +107,11 @@ int threads_places(struct threads_place **out,
             most = places[i].count;
     }
     for (i = 0; i < count; i++)
-        places[i].odd = all >= OUTLIER_TASKS && most > report_few(all) &&
-                        places[i].count <= report_few(all) &&
-                        !is_join(report, places[i].node);
+        places[i].odd =
+            all >= OUTLIER_TASKS && most > report_few(all) &&
+            places[i].count <= report_few(all) &&
+            count_alike(report, places, count, &places[i]) <= report_few(all) &&
+            !is_join(report, places[i].node);
     *out = places;
     return (int)count;
 }

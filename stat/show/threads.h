@@ -16,7 +16,8 @@ struct threads_place {
     uint32_t node;
     uint32_t count; /* threads of a task, on average, rounded up */
     bool odd;       /* few of many: as tasks are outliers. Threads that wait for
-                       others to end are not */
+                       others to end are not, nor those that do as others do
+                       in the same function */
 };
 
 /* Find the places of class number `class`. `*out` is a new array, also of none.

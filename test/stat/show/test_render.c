@@ -531,6 +531,35 @@ TEST(progress_threads_are_drawn_last)
     free(text);
 }
 
+/* The first thread of an OpenMP region began elsewhere, but does as others. */
+TEST(who_does_as_others_is_no_outlier)
+{
+    struct report_source source = {.hosts = 1, .samples = 1, .threads = true};
+    struct frame frames[] = {{"start", "", 0, "", 0, false},
+                             {"region", "w.c", 3, "", 0, false},
+                             {"wait", "", 0, "", 0, false}};
+    struct traces *traces;
+    struct tree *tree;
+    char *text;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, 3));
+    CHECK_OK(traces_add(traces, 0, frames, 3));
+    frames[2].function = "spin";
+    CHECK_OK(traces_add(traces, 0, frames, 3));
+    frames[0].function = "main";
+    frames[2].function = "wait";
+    CHECK_OK(traces_add(traces, 0, frames, 3));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    text = drawn(tree, &source, 200, false);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "spin "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "main "));
+    CU_ASSERT(strstr(text, "outlier") > strstr(text, "spin "));
+    CU_ASSERT_PTR_NULL(strstr(strstr(text, "outlier") + 1, "outlier"));
+    free(text);
+}
+
 /* Four places of a task's threads are told of. */
 TEST(judgements_count_the_other_places)
 {
