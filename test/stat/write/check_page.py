@@ -337,6 +337,12 @@ def check_cards(page):
     check("the cards are in the order of the classes",
           [name for name, _ in cards] ==
           [f"Class {i + 1}" for i in range(len(cards))] and len(cards) > 4)
+    check("each says which tasks these are", page.run(
+        "[...document.querySelectorAll('.class .list')].every(function (e) {"
+        "return /^tasks? [0-9]/.test(e.textContent); })"))
+    check("the judgement is read first", page.run(
+        "document.getElementById('judgement').getBoundingClientRect().bottom <= "
+        "document.getElementById('tools').getBoundingClientRect().top"))
     check("which have the fewest tasks first",
           [count for _, count in cards] == sorted(count for _, count in cards))
     check("a call without a source tells its line, in card and tree", page.run(
