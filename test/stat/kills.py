@@ -104,13 +104,15 @@ class Kills:
             assert worker.stdout.readline() == "ready\n"
         self.watched = self.waiting + [worker.pid for worker in self.workers]
         self.counts = {}
+        self.looks = []
 
     def look(self, *options):
         """Start coppice-stat on all of them."""
-        return subprocess.Popen(
+        self.looks.append(subprocess.Popen(
             [self.tool, "--shape", "2x2", "--timeout", "60", *options,
              *map(str, self.watched)], env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return self.looks[-1]
 
     def victim(self, tool, program, is_held):
         """Wait for what is to be killed; None if coppice-stat has ended before."""
@@ -174,12 +176,13 @@ class Kills:
                 f"{key}: a thread of process {worker.pid} does not go on"
 
     def end(self):
-        """The watched processes end as they should."""
+        """The watched processes end as they should, and nothing is left of what
+        was started, also if this is ended meanwhile."""
+        for process in self.looks + self.workers:
+            process.kill()
+            process.wait()
         self.crowd.stdin.close()
         assert self.crowd.wait() == 0
-        for worker in self.workers:
-            worker.kill()
-            worker.wait()
 
 
 def main():
@@ -188,6 +191,7 @@ def main():
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
     print(f"kills.py: {kills} kills, seed {seed}", flush=True)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     case = Kills(sys.argv[1], seed)
     try:
         said = case.look().communicate()[0]

@@ -21,6 +21,13 @@ import time
 PATIENCE_S = 120
 ENTER = "\033[?1049h"
 LEAVE = "\033[?1049l"
+started = []  # programs without a terminal, which would end them when it goes
+
+
+def launch(command, **options):
+    """Start a program that does not outlive this one."""
+    started.append(subprocess.Popen(command, **options))
+    return started[-1]
 
 
 class Job:
@@ -246,7 +253,7 @@ def check_zombies(stat, _places):
     """Tasks that have ended, but for which nobody waits, cannot move either."""
     for ends, expected in ((["KILL", "KILL", "KILL"], 0),
                            (["KILL", "TERM", "KILL"], 1)):
-        job = [subprocess.Popen(["sleep", "600"]) for _ in ends]
+        job = [launch(["sleep", "600"]) for _ in ends]
         terminal = Terminal(30, 100, [stat, "--follow", "--interval", "100",
                                       *(str(task.pid) for task in job)])
         terminal.wait("3 tasks on 1 host, 1 class, sample")
@@ -380,10 +387,9 @@ def check_lost(stat, places):
     os.close(terminal.master)
     # Neither is the next sample waited for, nor the time-out.
     for how in (["--samples", "100"], ["--watch", "3600"]):
-        tool = subprocess.Popen([stat, *how, "--interval", "3600000",
-                                 "--timeout", "3600", *job.pids],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True)
+        tool = launch([stat, *how, "--interval", "3600000",
+                       "--timeout", "3600", *job.pids],
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         said = tool.stderr.readline()
         assert "sample 1" in said, said
         os.kill(below(tool.pid, "coppice-statd")[0], signal.SIGKILL)
@@ -454,10 +460,10 @@ def check_pipe(stat, places):
     job = sent(places, 16)
     # The last letter may not be whole yet.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="ignore") as out:
-        tool = subprocess.Popen([stat, "--follow", "--interval", "20",
-                                 "--json", "/dev/null", *job.pids],
-                                stdout=out, stderr=subprocess.DEVNULL,
-                                env=os.environ | {"COLUMNS": "1000"})
+        tool = launch([stat, "--follow", "--interval", "20",
+                       "--json", "/dev/null", *job.pids],
+                      stdout=out, stderr=subprocess.DEVNULL,
+                      env=os.environ | {"COLUMNS": "1000"})
 
         def written(pattern, count=1):
             """The parts behind each "---", when that many at the end have it."""
@@ -487,8 +493,13 @@ def check_pipe(stat, places):
     job.end()
 
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
 for check in (check_terminal, check_keys, check_end, check_zombies, check_pipe,
               check_background, check_error, check_frozen, check_lost,
               check_silent, check_one_lost, check_tutorial):
     print(check.__doc__.split("\n")[0])
-    check(*sys.argv[1:3])
+    try:
+        check(*sys.argv[1:3])
+    finally:
+        for program in started:
+            program.kill()
