@@ -267,11 +267,12 @@ static void say_absent(const struct targets *targets,
     snprintf(line, sizeof(line),
              "%" PRIu32 " of %" PRIu32
              " ranks %s not found on %s: %s: %s ended, "
-             "or run%s on another host: see --hosts",
+             "or run%s on another host (see --hosts), or %s not started yet",
              count, targets->count + count, count == 1 ? "was" : "were",
              targets_hosts_used(targets) > 1 ? "these hosts" : "this host",
              tasks_text(targets->absent, ranks, sizeof(ranks)),
-             count == 1 ? "it has" : "they have", count == 1 ? "s" : "");
+             count == 1 ? "it has" : "they have", count == 1 ? "s" : "",
+             count == 1 ? "has" : "have");
     say(line);
 }
 
