@@ -142,6 +142,10 @@ static char *append_place(char *text,
     if (!report_file(report, user)[0] || is_of_library(judging, user))
         user = user_of(&called, judging, node, false);
     function = report_function(report, called);
+    /* What a library without names, such as mpi4py's, has called. */
+    if (strstr(function, "+0x") &&
+        runtime_is_call(report_function(report, node)))
+        function = report_function(report, node);
     if (!report_file(report, user)[0])
         return picture_append_function(
             text, plain_name(report_function(report, node)));

@@ -302,6 +302,10 @@ TEST(judgements_name_functions_of_the_program)
     const struct frame library[] = {
         {"Thread.run", "threading.py", 9, FRAME_PYTHON_LIBRARY, 0, false},
         {"read", "", 0, "", 0, false}};
+    const struct frame stripped[] = {
+        {"halo", "halo.py", 13, "", 0, false},
+        {"MPI.cpython-311-x86_64-linux-gnu.so+0xec47b", "", 0, "", 0, false},
+        {"PMPI_Recv", "", 0, "", 0, false}};
     const struct frame templates[] = {
         {"main", "mesh.cc", 38, "", 0, false},
         {"solver::Mesh<std::map<int, double, std::less<int> > >::exchange("
@@ -309,6 +313,8 @@ TEST(judgements_name_functions_of_the_program)
          "mesh.cc", 19, "", 0, false},
         {"pause", "", 0, "", 0, false}};
 
+    check_judgement(stripped, 3,
+                    "task 0 is in MPI_Recv (halo, halo.py:13) (1 ");
     check_judgement(python, 5,
                     "task 0 is in BaseProcess.join (collect, job.py:3) (1 ");
     check_judgement(python_in_c, 6,
