@@ -17,6 +17,10 @@ struct launcher {
      * in NULL. NULL: it has none. */
     const char *const *argv;
 
+    /* A variable of the environment that its command must not have. NULL: it
+     * may have all. */
+    const char *hidden;
+
     /* Every node runs on this machine, whatever the names of the hosts. */
     bool is_local;
 

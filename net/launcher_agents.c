@@ -39,6 +39,11 @@ static const char *const slurm_argv[] = {"srun",
                                          "--unbuffered",
                                          NULL};
 
+/* In a step, or in a shell of another job, this variable has other hosts than
+ * the job, and no option overrides it: "Only allocated 1 nodes asked for 3". Of
+ * the variables of a step of srun 22.05, this one alone limits an srun. */
+#define SLURM_HOSTS_VARIABLE "SLURM_JOB_NODELIST"
+
 /* The nodes on the host of their parent need no agent. */
 static bool agents_reach(const struct bootstrap *bootstrap, const char *host)
 {
@@ -105,6 +110,7 @@ static int agents_start(struct child *command,
 const struct launcher launcher_slurm = {
     .name = "slurm",
     .argv = slurm_argv,
+    .hidden = SLURM_HOSTS_VARIABLE,
     .is_assembling = true,
     .reaches = agents_reach,
     .start = agents_start,

@@ -52,10 +52,17 @@ void spawn_list_reset(sigset_t *out)
             sigdelset(out, number);
 }
 
-/* Our environment with `variable` instead of an older one of that name. */
-static char **make_environment(char *variable)
+static bool sets(const char *entry, const char *name)
 {
-    size_t name_len = sizeof(BOOTSTRAP_VARIABLE); /* and the '=' */
+    size_t len = strlen(name);
+
+    return strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+/* Our environment without the variable `hidden`, and with `bootstrap` instead of
+ * an older one of that name. Each may be NULL. */
+static char **make_environment(char *bootstrap, const char *hidden)
+{
     size_t count = 0;
     size_t n = 0;
     char **copy;
@@ -66,9 +73,11 @@ static char **make_environment(char *variable)
     if (!copy)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], variable, name_len) != 0)
+        if (!(bootstrap && sets(environ[i], BOOTSTRAP_VARIABLE)) &&
+            !(hidden && sets(environ[i], hidden)))
             copy[n++] = environ[i];
-    copy[n++] = variable;
+    if (bootstrap)
+        copy[n++] = bootstrap;
     copy[n] = NULL;
     return copy;
 }
@@ -148,10 +157,11 @@ int spawn_process(const struct spawn *spawn, pid_t *pid)
     int fd;
     int r;
 
-    if (spawn->bootstrap >= 0) {
-        snprintf(variable, sizeof(variable), "%s=%d", BOOTSTRAP_VARIABLE,
-                 spawn->bootstrap);
-        environment = make_environment(variable);
+    snprintf(variable, sizeof(variable), "%s=%d", BOOTSTRAP_VARIABLE,
+             spawn->bootstrap);
+    if (spawn->bootstrap >= 0 || spawn->hidden) {
+        environment = make_environment(spawn->bootstrap >= 0 ? variable : NULL,
+                                       spawn->hidden);
         if (!environment)
             return -ENOMEM;
     }
