@@ -50,7 +50,7 @@ struct agent {
 __attribute__((format(printf, 1, 2))) static void agent_say(const char *format,
                                                             ...)
 {
-    char line[256];
+    char line[2 * LIMIT_HOST_NAME + 256];
     va_list args;
     int len;
 
@@ -241,20 +241,38 @@ static bool agent_tries_above(struct agent *agent, struct started *node)
     return true;
 }
 
+/* The front-end may not know that the parent, and not this node, is to blame. */
+static void agent_say_end(const struct agent *agent,
+                          const struct started *node,
+                          int status)
+{
+    const struct topology *tree = agent->frontend->subtree;
+    char place[2 * LIMIT_HOST_NAME + 96] = "";
+    uint32_t rank = topology_rank(tree, node->index);
+
+    if (!node->program.accepted && node->parent != 0)
+        snprintf(place, sizeof(place),
+                 " on %s: its parent, rank %u on %s, had not accepted it",
+                 topology_host(tree, node->index),
+                 topology_rank(tree, node->parent),
+                 topology_host(tree, node->parent));
+    if (WIFSIGNALED(status))
+        agent_say(AGENTS_ENDED " %u was ended by signal %d (%s)%s", rank,
+                  WTERMSIG(status), strsignal(WTERMSIG(status)), place);
+    else
+        agent_say(AGENTS_ENDED " %u exited with status %d%s", rank,
+                  WEXITSTATUS(status), place);
+}
+
 static void agent_end_of_node(struct agent *agent, struct started *node)
 {
-    uint32_t rank = topology_rank(agent->frontend->subtree, node->index);
     int status = program_reap(&node->program);
 
     agent->alive--;
     if (agent_tries_above(agent, node))
         agent_start_node(agent, node);
-    else if (WIFSIGNALED(status))
-        agent_say(AGENTS_ENDED " %u was ended by signal %d (%s)", rank,
-                  WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        agent_say(AGENTS_ENDED " %u exited with status %d", rank,
-                  WEXITSTATUS(status));
+        agent_say_end(agent, node, status);
 }
 
 /* Whether the front-end may still write. A line that the agent did not read would

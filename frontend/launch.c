@@ -180,6 +180,7 @@ static int wait_launched(struct cop_network *network,
         deadline_ms((uint64_t)times->launch_timeout_ms + GRACE_MS);
     uint32_t late_ms = times->launch_timeout_ms / 2;
     struct attempt attempt = {network, false};
+    char text[sizeof(network->text)];
     const char *words;
     int r;
 
@@ -201,12 +202,13 @@ static int wait_launched(struct cop_network *network,
                              "the network is not ready after %u ms",
                              times->launch_timeout_ms);
     r = network->launch_failed ? network->launch_code : -EIO;
+    memcpy(text, network->text, sizeof(text));
+    network_abort(network); /* the command's last words may be the reason */
     words = driver_words(network->driver);
-    if (strstr(network->text, words)) /* also if there are none */
+    if (strstr(text, words)) /* also if there are none */
         words = "";
     return cop_error_set(error, r, "the launch failed: %s%s%s",
-                         *network->text ? network->text
-                                        : "the network has ended",
+                         *text ? text : "the network has ended",
                          *words ? "; the command has printed: " : "", words);
 }
 

@@ -5,8 +5,8 @@
  *
  *   standard input   the front-end's bootstrap, for each agent a copy
  *   standard output  of all agents: lines of net/agents.h
- *   standard error   until the first node is met the reason of a failure, then
- *                    what the programs print
+ *   standard error   the reason of a failure; from when the first node is met
+ *                    also what the programs print
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -90,7 +90,7 @@ static bool read_err(struct child *child)
     n = read(remote->err.fd, bytes, sizeof(bytes));
     if (n > 0 && child->met)
         child_print(child, bytes, (size_t)n);
-    else if (n > 0)
+    if (n > 0)
         keep_words(remote, bytes, (size_t)n);
     if (is_end(n))
         child_unwatch(child, &remote->err);
@@ -109,7 +109,7 @@ const char *remote_words(struct child *child)
     struct remote *remote = child->state;
     const char *words;
 
-    while (remote->err.fd >= 0 && !child->met && read_err(child))
+    while (remote->err.fd >= 0 && read_err(child))
         continue;
     while (remote->words_len > 0 && remote->words[remote->words_len - 1] == ' ')
         remote->words_len--;

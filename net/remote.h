@@ -7,8 +7,8 @@
 #define REMOTE_LINE_LEN  512
 #define REMOTE_WORDS_LEN 256
 
-/* `state` of a child begins with one. The fields are remote.c's. Its standard
- * error is kept until the child is met, and goes to ours from then on. */
+/* `state` of a child begins with one. The fields are remote.c's. A part of its
+ * standard error is kept; from when the child is met, all of it goes to ours. */
 struct remote {
     ev_io out;
     ev_io err;

@@ -165,6 +165,7 @@ int main(int argc, char **argv)
     launch.networks = getenv("FAR_TREE_NETWORKS");
     launch.ports = getenv("FAR_TREE_PORTS");
     launch.times.start_timeout_ms = read_ms("FAR_TREE_START_MS");
+    launch.times.failure_timeout_ms = read_ms("FAR_TREE_FAILURE_MS");
     launch.times.launch_timeout_ms = read_ms("FAR_TREE_LAUNCH_MS");
     be_patient(&launch);
     if (cop_network_launch(&network, &launch, &error) < 0)
