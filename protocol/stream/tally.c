@@ -120,15 +120,14 @@ static int reserve_slot(struct tally *tally, uint32_t slot)
     return 0;
 }
 
-/* Make the lane of `slot`. NULL: out of memory. It is not inlined, so that
- * lane_at(), which each packet calls, is. */
-__attribute__((noinline)) static struct lane *lane_new(struct tally *tally,
-                                                       uint32_t slot,
-                                                       uint32_t rank)
+/* The lane of `slot`, made if need be; NULL: out of memory. */
+static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
 {
-    struct lane *lane, **lanes;
+    struct lane *lane = lane_find(tally, slot), **lanes;
     uint32_t i;
 
+    if (lane)
+        return lane;
     if (reserve_slot(tally, slot) < 0)
         return NULL;
     lanes =
@@ -146,14 +145,6 @@ __attribute__((noinline)) static struct lane *lane_new(struct tally *tally,
     lanes[i] = lane;
     tally->slots[slot] = lane;
     return lane;
-}
-
-/* The lane of `slot`, made if need be; NULL: out of memory. */
-static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
-{
-    struct lane *lane = lane_find(tally, slot);
-
-    return lane ? lane : lane_new(tally, slot, rank);
 }
 
 /* Drop the frame of `queued`, and note its credit. */
