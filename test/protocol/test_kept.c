@@ -170,6 +170,28 @@ TEST(large_payloads_are_shared)
     frame_fini(&large);
 }
 
+/* OVER and a large payload are not forgotten with the block that they are in. */
+TEST(some_do_not_go_at_once)
+{
+    struct frame small = {.payload = make_payload(40, 1)};
+    struct frame kinds[] = {{.flags = FRAME_EMPTY | FRAME_LAST | FRAME_OVER},
+                            {.payload = make_payload(100000, 1)}};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct kept kept = {0};
+
+        CHECK_OK(kept_push(&kept, &kinds[i]));
+        for (uint32_t n = 0; n < PACKETS; n++)
+            CHECK_OK(kept_push(&kept, &small));
+        kept_forget(&kept, UINT64_MAX);
+        CU_ASSERT_EQUAL(kept_now(&kept).count, PACKETS + 1);
+        CU_ASSERT_EQUAL(kept_now(&kept).overs, i == 0 ? 1 : 0);
+        kept_fini(&kept);
+        frame_fini(&kinds[i]);
+    }
+    frame_fini(&small);
+}
+
 /* OVER has a place, and does not count. */
 TEST(over_counts_nothing)
 {
