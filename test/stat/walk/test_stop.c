@@ -138,14 +138,16 @@ static void *sleep_on(void *unused)
 }
 
 /* A process with a thread that can be stopped; its first cannot, as it waits
- * for what it has started by vfork(). */
-static _Noreturn void half_stoppable(void)
+ * for what it has started by vfork(), which says so on `to`. */
+static _Noreturn void half_stoppable(int to)
 {
     pthread_t thread;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (pthread_create(&thread, NULL, sleep_on, NULL) == 0 && vfork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (write(to, "x", 1) != 1)
+            _exit(1);
         for (;;)
             pause();
     }
@@ -175,11 +177,18 @@ TEST(a_process_killed_while_half_stopped_has_ended)
     struct stragglers *stragglers = NULL;
     struct stop *stop = NULL;
     struct cop_error error;
-    pid_t pid = fork(), killer;
+    pid_t pid, killer;
+    int said[2];
+    char byte;
 
+    CU_ASSERT_FATAL(pipe(said) == 0);
+    pid = fork();
     if (pid == 0)
-        half_stoppable();
+        half_stoppable(said[1]);
     CU_ASSERT_FATAL(pid > 0);
+    close(said[1]);
+    CU_ASSERT_EQUAL_FATAL(read(said[0], &byte, 1), 1);
+    close(said[0]);
     while (state_of_second(pid) != 'S' && now_s() - begin_s < PATIENCE_S)
         sched_yield();
     killer = fork();
