@@ -15,6 +15,15 @@ static struct wave_number level_of(const struct frame *frame)
                                     : frame->wave};
 }
 
+/* Whether a packet is not needed any more: OVER accounts for its sender until
+ * its whole epoch is final (16.10). */
+static bool is_final(uint8_t flags, uint64_t wave, uint64_t final)
+{
+    if (flags & FRAME_OVER)
+        return final >= wave_epoch_after(wave);
+    return wave <= final;
+}
+
 void retain_put(struct node *node, struct stream *stream, struct frame *frame)
 {
     struct retaining *retain = &stream->exact->retain;
@@ -31,17 +40,11 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame)
             retain->unasked = 0;
         }
     }
-    if (!retain->closed && kept_push(&retain->kept, frame) < 0)
+    /* Only a parent that lies says so of what was not put out before. */
+    if (!retain->closed &&
+        !is_final(frame->flags, frame->wave, stream->exact->final) &&
+        kept_push(&retain->kept, frame) < 0)
         node->failed = true;
-}
-
-/* Whether a packet is not needed any more: OVER accounts for its sender until
- * its whole epoch is final (16.10). */
-static bool is_final(const struct kept_packet *packet, uint64_t final)
-{
-    if (packet->flags & FRAME_OVER)
-        return final >= wave_epoch_after(packet->wave);
-    return packet->wave <= final;
 }
 
 void retain_final(struct exact *exact)
@@ -53,7 +56,7 @@ void retain_final(struct exact *exact)
         const struct kept_packet *oldest =
             kept_next(kept, &(struct kept_place){0});
 
-        if (!oldest || !is_final(oldest, exact->final))
+        if (!oldest || !is_final(oldest->flags, oldest->wave, exact->final))
             return;
         kept_pop(kept);
     }

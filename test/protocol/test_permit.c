@@ -1,9 +1,11 @@
 /* test_permit.c - PROTOCOL 2.5: a child that holds the key says what it may not
  * say. Its link is closed, the front-end's application is told why, and the
  * others stay what they are. One node, by hand. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/check.h"
 #include "protocol/members/control.h"
 #include "protocol/state.h"
 #include "protocol/stream/claim.h"
@@ -389,8 +391,8 @@ TEST(a_back_end_has_one_row)
     }
 }
 
-/* A commnode with stream 1, to all below it. */
-static void open_stream(struct alone *victim, enum stream_kind kind)
+/* The parent opens stream 1, to ranks 5 to 8. */
+static void take_open(struct alone *victim, enum stream_kind kind)
 {
     struct stream_filters filters = {.recoverable = true};
     struct control open = {.type = CONTROL_OPEN};
@@ -399,13 +401,13 @@ static void open_stream(struct alone *victim, enum stream_kind kind)
     open.definition = (struct stream_definition){
         .id = 1,
         .kind = kind,
+        .keep = 1000,
         .up_filter = (char[]){""},
         .up_filter_frontend = (char[]){""},
         .up_filter_backend = (char[]){""},
         .down_filter = (char[]){""},
     };
     CHECK_OK(ranks_add(&open.definition.members, 5, 8));
-    victim_init(victim, NODE_COMMNODE);
     CHECK_OK(control_encode(&open, &control));
     ranks_fini(&open.definition.members);
     control.sequence = 1;
@@ -413,6 +415,13 @@ static void open_stream(struct alone *victim, enum stream_kind kind)
     alone_step(
         victim,
         (struct event){.type = EVENT_LOADED, .stream = 1, .filters = &filters});
+}
+
+/* A commnode with stream 1, to all below it. */
+static void open_stream(struct alone *victim, enum stream_kind kind)
+{
+    victim_init(victim, NODE_COMMNODE);
+    take_open(victim, kind);
 }
 
 static struct payload *zeroes(size_t len)
@@ -507,6 +516,39 @@ TEST(each_kind_of_stream_has_its_packets)
                       frame.origin, cases[i].why);
         alone_fini(&victim);
     }
+}
+
+/* PROTOCOL 16.5: a wave that the parent calls final before it was put out is not
+ * kept. Only a back-end may put one out. */
+TEST(what_is_final_is_not_kept)
+{
+    struct node_config config = {
+        .role = NODE_BACKEND, .rank = LEAF, .host = "h", .address = "a"};
+    struct frame final = msg_final_encode(
+        &(struct msg_final){.stream = 1, .sender = 0, .level = 2});
+    struct event event = {.type = EVENT_SEND, .stream = 1};
+    char text[NODE_CHECK_TEXT];
+    uint64_t packets, bytes;
+    struct alone victim;
+
+    alone_init(&victim, &config);
+    alone_link_up(&victim, PARENT_LINK, 0, NODE_FRONTEND, 0);
+    take_open(&victim, STREAM_EXACT);
+    alone_take(&victim, PARENT_LINK, final);
+    for (uint64_t i = 1; i <= 3; i++) {
+        event.frame.payload = zeroes(1);
+        alone_step(&victim, event);
+        CU_ASSERT_PTR_NOT_NULL(alone_sent(&victim, PARENT_LINK, FRAME_DATA));
+        CHECK_OK(node_unfinal(victim.node, 1, &packets, &bytes));
+        CU_ASSERT_EQUAL(packets, i > 2);
+        CU_ASSERT(node_check(victim.node, text));
+    }
+    alone_fini(&victim);
+    open_stream(&victim, STREAM_EXACT);
+    event.frame.payload = zeroes(1);
+    event.now_ms = victim.now_ms;
+    CHECK_IS(node_step(victim.node, &event, &victim.actions), -EPERM);
+    alone_fini(&victim);
 }
 
 /* Parts of one wave that never ends: their credit is returned (PROTOCOL 3.4).
