@@ -5,11 +5,23 @@
 #   slurm_on HOST CMD   run a command there
 #   slurm_kill HOST     end its daemon, and all that runs on that host
 #   slurm_stop          the same for all
+#   timed COMMAND       run it; $limit_ms is then what another such will not need
 #
 # Must run as root of mount, process and network namespaces of its own: all that
 # it makes vanishes with them. Needs $work, a folder. The daemons' logs are in
 # $work/slurm.
 # shellcheck shell=sh disable=SC2154
+
+# A limit for processes that start in turn depends on how busy the machine is, and
+# on the sanitizers: eight times what the last ones took, and at least 3 s.
+timed() {
+    began_ms=$(date +%s%3N)
+    timed_status=0
+    "$@" || timed_status=$?
+    limit_ms=$((8 * ($(date +%s%3N) - began_ms)))
+    [ "$limit_ms" -ge 3000 ] || limit_ms=3000
+    return "$timed_status"
+}
 
 slurm_hosts() {
     slurm_count=$1
