@@ -1,0 +1,301 @@
+/* judging.c - what tasks do, and where. */
+#include "stat/show/judging.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat/show/movers.h"
+#include "stat/show/picture.h"
+#include "stat/walk/runtime.h"
+
+/* What people call the call of a runtime: MPI_Send for PMPI_Send. */
+static const char *plain_name(const char *function)
+{
+    function += strspn(function, "_");
+    return strncmp(function, "PMPI_", 5) == 0 ? function + 1 : function;
+}
+
+/* Whether `node` is written in C or C++, as its file says. */
+static bool is_in_c(const struct judging *judging, uint32_t node)
+{
+    const char *ending = strrchr(report_file(judging->report, node), '.');
+
+    return ending && (ending[1] == 'c' || ending[1] == 'h');
+}
+
+/* Whether `node` is of a library, or in C or C++ and called by one of Python. */
+static bool is_of_library(const struct judging *judging, uint32_t node)
+{
+    const struct tree *tree = judging->report->tree;
+
+    if (runtime_is_library_at(tree, node))
+        return true;
+    while (tree->nodes[node].depth > 0 && is_in_c(judging, node))
+        node = judging->report->above[node];
+    return runtime_is_python_library(tree, node);
+}
+
+/* The deepest function at or above `node` that has a source and is no call of a
+ * runtime, and with `own` not of a library; else the outermost. What it has
+ * called is `*called`. */
+static uint32_t user_of(uint32_t *called,
+                        const struct judging *judging,
+                        uint32_t node,
+                        bool own)
+{
+    const struct report *report = judging->report;
+
+    *called = node;
+    while (report->tree->nodes[node].depth > 0 &&
+           (!report_file(report, node)[0] ||
+            runtime_is_call(report_function(report, node)) ||
+            (own && is_of_library(judging, node)))) {
+        *called = node;
+        node = judging->report->above[node];
+    }
+    return node;
+}
+
+/* Append file and line of `user`: if it has no line, the one from which it has
+ * called `called`. */
+static char *append_source(char *text,
+                           const struct report *report,
+                           uint32_t user,
+                           uint32_t called)
+{
+    uint32_t line = report_line(report, user);
+
+    if (line == 0)
+        line = report->tree->nodes[called].call_line;
+    text = columns_append(text, "%s", report_file(report, user));
+    return line ? columns_append(text, ":%u)", line)
+                : columns_append(text, ")");
+}
+
+char *judging_append_place(char *text,
+                           const struct judging *judging,
+                           uint32_t node)
+{
+    const struct report *report = judging->report;
+    uint32_t called, user = user_of(&called, judging, node, true);
+    const char *function;
+
+    if (!report_file(report, user)[0] || is_of_library(judging, user))
+        user = user_of(&called, judging, node, false);
+    function = report_function(report, called);
+    /* What a library without names, such as mpi4py's, has called. */
+    if (strstr(function, "+0x") &&
+        runtime_is_call(report_function(report, node)))
+        function = report_function(report, node);
+    if (!report_file(report, user)[0])
+        return picture_append_function(
+            text, plain_name(report_function(report, node)));
+    if (called == user || function[0] == '[')
+        return picture_append(text, report, user);
+    text = picture_append_function(text, plain_name(function));
+    text = columns_append(text, " (");
+    text = picture_append_function(text, report_function(report, user));
+    return append_source(columns_append(text, ", "), report, user, called);
+}
+
+/* The top-level node above `node`. */
+static uint32_t top_of(const struct judging *judging, uint32_t node)
+{
+    while (judging->report->tree->nodes[node].depth > 0)
+        node = judging->report->above[node];
+    return node;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The end of class number `i` that tells it best: one that the largest class
+ * has not, of main() if it has one. */
+static uint32_t class_place(const struct judging *judging, size_t i)
+{
+    const struct report *report = judging->report;
+    const struct classes *classes = report->classes;
+    size_t most = classes->count - 1;
+    uint32_t found = classes->ends[i][0], k;
+    unsigned best = 0;
+
+    for (k = 0; k < classes->end_counts[i]; k++) {
+        uint32_t end = classes->ends[i][k];
+        unsigned worth = 1;
+
+        if (i == most ||
+            !bsearch(&end, classes->ends[most], classes->end_counts[most],
+                     sizeof(end), by_node))
+            worth += 2;
+        if (strcmp(report_function(report, top_of(judging, end)), "main") == 0)
+            worth++;
+        if (worth > best) {
+            best = worth;
+            found = end;
+        }
+    }
+    return found;
+}
+
+/* Whether `node` is the outermost function that has a source. */
+static bool is_outermost(const struct judging *judging, uint32_t node)
+{
+    while (judging->report->tree->nodes[node].depth > 0) {
+        node = judging->report->above[node];
+        if (report_file(judging->report, node)[0])
+            return false;
+    }
+    return true;
+}
+
+/* Whether `function` is a note that stands for a whole process. */
+static bool is_state(const char *function)
+{
+    return function[0] == '[' && strcmp(function, FRAME_RUNNING) != 0 &&
+           strncmp(function, FRAME_THREAD, strlen(FRAME_THREAD)) != 0;
+}
+
+/* Append which function of the program has called `node`: the loop may be
+ * there, and call it again and again. */
+static char *append_caller(char *text,
+                           const struct judging *judging,
+                           uint32_t node)
+{
+    const struct report *report = judging->report;
+    uint32_t called;
+    uint32_t user = user_of(&called, judging, report->above[node], true);
+
+    if (!report_file(report, user)[0])
+        return text;
+    text = columns_append(text, ", called from ");
+    text = picture_append_function(text, report_function(report, user));
+    return append_source(columns_append(text, " ("), report, user,
+                         called == user ? node : called);
+}
+
+/* Find what class number `i` does, and where. Returns 0 or -ENOMEM. */
+static int find_doing(enum doing *doing,
+                      char **place,
+                      const struct judging *judging,
+                      size_t i)
+{
+    const struct report *report = judging->report;
+    uint32_t node = class_place(judging, i), kept;
+    const char *top = report_function(report, top_of(judging, node));
+    int r = movers_never_left(&kept, report, i);
+
+    if (r < 0)
+        return r;
+    *doing = DOING_NOTHING;
+    if (is_state(top)) {
+        *doing = DOING_NOTE;
+    } else if (report_unchanged(report, report->classes->sets[i]) > 0) {
+        *doing = DOING_WAIT;
+    } else if (r > 0) {
+        *doing = is_outermost(judging, kept) ? DOING_MOVE : DOING_LOOP;
+        node = kept;
+    }
+    *place = *doing == DOING_NOTE
+                 ? strdup(top)
+                 : judging_append_place(strdup(""), judging, node);
+    if (*doing == DOING_LOOP)
+        *place = append_caller(*place, judging, node);
+    return *place ? 0 : -ENOMEM;
+}
+
+static void group_free(struct group *group)
+{
+    tasks_free(group->tasks);
+    free(group->key);
+    free(group);
+}
+
+/* Add class number `i` to those that do the same at the same place. Returns 0 or
+ * -ENOMEM. */
+static int groups_add(struct judging *judging, size_t i)
+{
+    struct tasks *set = judging->report->classes->sets[i];
+    struct group *group;
+    enum doing doing;
+    char *place, *key;
+    int r = find_doing(&doing, &place, judging, i);
+
+    if (r < 0)
+        return r;
+    key = columns_append(strdup(""), "%d%s", (int)doing, place);
+    free(place);
+    if (!key)
+        return -ENOMEM;
+    HASH_FIND_STR(judging->groups, key, group);
+    judging->tasks += tasks_count(set);
+    if (group) {
+        free(key);
+        return tasks_change(&group->tasks, TASKS_UNION, set);
+    }
+    group = calloc(1, sizeof(*group));
+    if (!group) {
+        free(key);
+        return -ENOMEM;
+    }
+    group->doing = doing;
+    group->key = key;
+    group->place = key + 1;
+    group->tasks = tasks_ref(set);
+    HASH_ADD_KEYPTR(hh, judging->groups, key, strlen(key), group);
+    if (group->hh.tbl)
+        return 0;
+    group_free(group);
+    return -ENOMEM;
+}
+
+/* The fewest tasks first. */
+static int by_size(const struct group *a, const struct group *b)
+{
+    uint32_t more = tasks_count(a->tasks), less = tasks_count(b->tasks);
+
+    if (more != less)
+        return more < less ? -1 : 1;
+    return tasks_compare(a->tasks, b->tasks);
+}
+
+int judging_begin(struct judging *judging)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < judging->report->classes->count; i++)
+        r = groups_add(judging, i);
+    HASH_SORT(judging->groups, by_size);
+    if (r == 0)
+        r = edges_find(&judging->edges, &judging->edge_count,
+                       judging->report->tree);
+    for (size_t i = 0; r == 0 && i < judging->edge_count; i++)
+        judging->rank_edges += !judging->edges[i].threads;
+    return r;
+}
+
+void judging_end(struct judging *judging)
+{
+    struct group *group, *next;
+
+    HASH_ITER (hh, judging->groups, group, next) {
+        HASH_DEL(judging->groups, group);
+        group_free(group);
+    }
+    free(judging->edges);
+}
+const struct group *judging_group_of(const struct judging *judging,
+                                     uint32_t task)
+{
+    const struct group *group;
+
+    for (group = judging->groups; group; group = group->hh.next)
+        if (tasks_has(group->tasks, task))
+            return group;
+    return NULL;
+}
