@@ -58,26 +58,39 @@ void remote_read_rest(struct child *child)
 
 /* ---- standard error ---- */
 
-/* Keep REMOTE_WORDS_LEN bytes, as one line: the last ones, or the first. */
-static void keep_words(struct remote *remote, const char *bytes, size_t len)
+/* Append bytes as one line. There is room. */
+static void add_words(struct remote *remote, const char *bytes, size_t len)
 {
-    size_t room = REMOTE_WORDS_LEN - 1;
-    size_t drop;
-
-    if (remote->keeps_first && len > room - remote->words_len)
-        len = room - remote->words_len;
-    if (len > room) {
-        bytes += len - room;
-        len = room;
-    }
-    if (remote->words_len + len > room) {
-        drop = remote->words_len + len - room;
-        remote->words_len -= drop;
-        memmove(remote->words, remote->words + drop, remote->words_len);
-    }
     for (size_t i = 0; i < len; i++)
         remote->words[remote->words_len++] =
             isprint((unsigned char)bytes[i]) ? bytes[i] : ' ';
+}
+
+/* Keep REMOTE_WORDS_LEN bytes: the last ones; or as many of the first, which
+ * have the reason, as of the last, in which the command says what came of it. */
+static void keep_words(struct remote *remote, const char *bytes, size_t len)
+{
+    size_t room = REMOTE_WORDS_LEN - 1;
+    size_t first = remote->keeps_first ? room / 2 : 0;
+    size_t fits = room - remote->words_len;
+
+    if (fits > len)
+        fits = len;
+    add_words(remote, bytes, fits);
+    bytes += fits;
+    len -= fits;
+    if (len == 0)
+        return;
+    if (len > room - first) {
+        bytes += len - (room - first);
+        len = room - first;
+    }
+    memmove(remote->words + first, remote->words + first + len,
+            room - first - len);
+    remote->words_len -= len;
+    add_words(remote, bytes, len);
+    if (first > 0)
+        memcpy(remote->words + first, " ... ", 5);
 }
 
 /* Returns whether there may be more to read. */
