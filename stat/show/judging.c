@@ -73,6 +73,20 @@ static char *append_source(char *text,
                 : columns_append(text, ")");
 }
 
+/* What `user` has called on the way to `node`: `called`, or if its library has no
+ * names, such as mpi4py's, or a libc without debug symbols, the first below that
+ * has one. */
+static uint32_t named_below(const struct report *report,
+                            uint32_t user,
+                            uint32_t called,
+                            uint32_t node)
+{
+    for (; node != user; node = report->above[node])
+        if (!strstr(report_function(report, node), "+0x"))
+            called = node;
+    return called;
+}
+
 char *judging_append_place(char *text,
                            const struct judging *judging,
                            uint32_t node)
@@ -83,11 +97,7 @@ char *judging_append_place(char *text,
 
     if (!report_file(report, user)[0] || is_of_library(judging, user))
         user = user_of(&called, judging, node, false);
-    function = report_function(report, called);
-    /* What a library without names, such as mpi4py's, has called. */
-    if (strstr(function, "+0x") &&
-        runtime_is_call(report_function(report, node)))
-        function = report_function(report, node);
+    function = report_function(report, named_below(report, user, called, node));
     if (!report_file(report, user)[0])
         return picture_append_function(
             text, plain_name(report_function(report, node)));

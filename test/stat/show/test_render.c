@@ -306,6 +306,11 @@ TEST(judgements_name_functions_of_the_program)
         {"halo", "halo.py", 13, "", 0, false},
         {"MPI.cpython-311-x86_64-linux-gnu.so+0xec47b", "", 0, "", 0, false},
         {"PMPI_Recv", "", 0, "", 0, false}};
+    const struct frame no_symbols[] = {
+        {"main", "solver.c", 50, "", 0, false},
+        {"libc.so.6+0x4c2fa", "", 0, "", 0, false},
+        {"wait4", "", 0, "", 0, false},
+        {"libc.so.6+0x4c2ff", "", 0, "", 0, false}};
     const struct frame templates[] = {
         {"main", "mesh.cc", 38, "", 0, false},
         {"solver::Mesh<std::map<int, double, std::less<int> > >::exchange("
@@ -315,6 +320,8 @@ TEST(judgements_name_functions_of_the_program)
 
     check_judgement(stripped, 3,
                     "task 0 is in MPI_Recv (halo, halo.py:13) (1 ");
+    check_judgement(no_symbols, 4,
+                    "task 0 is in wait4 (main, solver.c:50) (1 ");
     check_judgement(python, 5,
                     "task 0 is in BaseProcess.join (collect, job.py:3) (1 ");
     check_judgement(python_in_c, 6,
