@@ -1,0 +1,235 @@
+/* test_judgement.c - the sentence that says what tasks do. */
+#include "stat/show/judgement.h"
+#include "stat/show/report.h"
+#include "stat/tree/frame.h"
+#include "stat/walk/traces.h"
+#include "test/check.h"
+
+/* Check that the judgement of `traces`, which are taken, has a text. */
+static void check_judgement(struct traces *traces,
+                            struct targets *targets,
+                            const char *expected)
+{
+    struct report_source source = {
+        .targets = targets, .hosts = 1, .samples = 1};
+    struct report *report;
+    struct tree *tree;
+    char *text;
+
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    traces_free(traces);
+    CHECK_OK(report_new(&report, tree, &source));
+    CHECK_OK(judgement_make(&text, report));
+    if (!strstr(text, expected))
+        printf("\n--- expected\n%s\n--- judged\n%s\n", expected, text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, expected));
+    free(text);
+    report_free(report);
+    tree_free(tree);
+}
+
+/* ... of a process whose only stack these frames are. */
+static void check_stack(const struct frame *frames,
+                        size_t count,
+                        const char *expected)
+{
+    struct traces *traces;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, count));
+    check_judgement(traces, NULL, expected);
+}
+
+/* The judgement names the program's function, not those of its language's
+ * library, and shortens names as the picture does. */
+TEST(judgements_name_functions_of_the_program)
+{
+    const struct frame python[] = {
+        {"<module>", "job.py", 9, "", 0, false},
+        {"collect", "job.py", 3, "", 0, false},
+        {"BaseProcess.join", "process.py", 149, FRAME_PYTHON_LIBRARY, 0, false},
+        {"Popen.poll", "popen_fork.py", 27, FRAME_PYTHON_LIBRARY, 0, false},
+        {"wait4", "", 0, "", 0, false}};
+    const struct frame python_in_c[] = {
+        {"<module>", "job.py", 9, "", 0, false},
+        {"train", "job.py", 5, "", 0, false},
+        {"Barrier.wait", "threading.py", 723, FRAME_PYTHON_LIBRARY, 0, false},
+        {"semaphore_acquire", "semaphore.c.h", 175, "", 0, false},
+        {"semaphore_acquire_impl", "semaphore.c", 352, "", 0, false},
+        {"sem_wait", "", 0, "", 0, false}};
+    const struct frame in_c[] = {{"<module>", "job.py", 9, "", 0, false},
+                                 {"solve", "solve.c", 5, "", 0, false},
+                                 {"pause", "", 0, "", 0, false}};
+    const struct frame mutex[] = {
+        {"transfer", "bank.cc", 9, "", 0, false},
+        {"std::mutex::lock()", "std_mutex.h", 100, "", 0, false},
+        {"__gthread_mutex_lock(pthread_mutex_t*)", "gthr-default.h", 749, "", 0,
+         false},
+        {"__pthread_mutex_lock", "", 0, "", 0, false}};
+    const struct frame library[] = {
+        {"Thread.run", "threading.py", 9, FRAME_PYTHON_LIBRARY, 0, false},
+        {"read", "", 0, "", 0, false}};
+    const struct frame stripped[] = {
+        {"halo", "halo.py", 13, "", 0, false},
+        {"MPI.cpython-311-x86_64-linux-gnu.so+0xec47b", "", 0, "", 0, false},
+        {"PMPI_Recv", "", 0, "", 0, false}};
+    const struct frame no_symbols[] = {
+        {"main", "solver.c", 50, "", 0, false},
+        {"libc.so.6+0x4c2fa", "", 0, "", 0, false},
+        {"wait4", "", 0, "", 0, false},
+        {"libc.so.6+0x4c2ff", "", 0, "", 0, false}};
+    const struct frame templates[] = {
+        {"main", "mesh.cc", 38, "", 0, false},
+        {"solver::Mesh<std::map<int, double, std::less<int> > >::exchange("
+         "std::vector<std::map<int, double, std::less<int> > > const&)",
+         "mesh.cc", 19, "", 0, false},
+        {"pause", "", 0, "", 0, false}};
+
+    check_stack(stripped, 3, "task 0 is in MPI_Recv (halo, halo.py:13) (1 ");
+    check_stack(no_symbols, 4, "task 0 is in wait4 (main, solver.c:50) (1 ");
+    check_stack(python, 5,
+                "task 0 is in BaseProcess.join (collect, job.py:3) (1 ");
+    check_stack(python_in_c, 6,
+                "task 0 is in Barrier.wait (train, job.py:5) (1 ");
+    check_stack(in_c, 3, "task 0 is in pause (solve, solve.c:5) (1 ");
+    check_stack(mutex, 4,
+                "task 0 is in std::mutex::lock() (transfer, bank.cc:9) (1 ");
+    check_stack(library, 2,
+                "task 0 is in read (Thread.run, threading.py:9) (1 ");
+    check_stack(templates, 3,
+                "task 0 is in pause (solver::Mesh<…>::exchange(…), "
+                "mesh.cc:19) (1 ");
+}
+
+/* Add a thread of `task` that waits in `call`, of function `function`. */
+static void add_waiting(struct traces *traces,
+                        uint32_t task,
+                        const char *function,
+                        const char *call,
+                        const char *note)
+{
+    const struct frame frames[] = {{function, "w.c", 3, "", 0, false},
+                                   {call, "", 0, "", 0, false},
+                                   {note, "", 0, "", 0, false}};
+
+    CHECK_OK(traces_add(traces, task, frames, 3));
+}
+
+/* ... which passes a tag. */
+static void add_tagged(struct traces *traces,
+                       uint32_t task,
+                       const char *call,
+                       const char *tag,
+                       const char *note)
+{
+    const struct frame frames[] = {{"pass", "w.c", 3, "", 0, false},
+                                   {call, "", 0, "", 0, false},
+                                   {tag, "", 0, "", 0, false},
+                                   {note, "", 0, "", 0, false}};
+
+    CHECK_OK(traces_add(traces, task, frames, 4));
+}
+
+/* Tasks with locks at the same places are told of once, and each other one. */
+TEST(judgements_name_the_locks_of_each_task)
+{
+    static const char call[] = "pthread_mutex_lock";
+    struct traces *traces;
+
+    CHECK_OK(traces_new(&traces));
+    for (uint32_t task = 0; task < 3; task++) {
+        add_waiting(traces, task, task == 1 ? "load" : "take", call,
+                    "[thread 11 waits for thread 12]");
+        add_waiting(traces, task, task == 1 ? "store" : "give", call,
+                    "[thread 12 waits for thread 11]");
+    }
+    check_judgement(
+        traces, NULL,
+        "2 threads of task 0 hold each other's locks: 11 waits for 12 in "
+        "pthread_mutex_lock (take, w.c:3), 12 waits for 11 in "
+        "pthread_mutex_lock (give, w.c:3); 2 threads of task 1 hold each "
+        "other's locks: 11 waits for 12 in pthread_mutex_lock (load, w.c:3), "
+        "12 waits for 11 in pthread_mutex_lock (store, w.c:3); so do threads "
+        "of 1 more task; 2 of 3 tasks are in ");
+}
+
+/* Threads that wait for one that is in no circle are told of, and where that one
+ * is, once for tasks that are alike. */
+TEST(judgements_name_the_owner_of_a_mutex)
+{
+    static const char call[] = "pthread_mutex_lock";
+    const struct frame owner[] = {{"load", "w.c", 9, "", 0, false},
+                                  {"read", "", 0, "", 0, false}};
+    struct traces *traces;
+
+    for (uint32_t tasks = 1; tasks <= 3; tasks += 2) {
+        CHECK_OK(traces_new(&traces));
+        for (uint32_t task = 0; task < tasks; task++) {
+            CHECK_OK(traces_add_thread(traces, task, 10, owner, 2, 2, false));
+            add_waiting(traces, task, "take", call,
+                        "[thread 11 waits for thread 10]");
+            add_waiting(traces, task, "give", call,
+                        "[thread 12 waits for thread 10]");
+        }
+        check_judgement(
+            traces, NULL,
+            tasks == 1 ? "2 threads of task 0 wait for a mutex that thread "
+                         "10 holds, which is in read (load, w.c:9); task 0: "
+                       : "2 threads of task 0 wait for a mutex that thread "
+                         "10 holds, which is in read (load, w.c:9); so do "
+                         "threads of 2 more tasks; ");
+    }
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 0, "take", call, "[thread 11 waits for thread 12]");
+    add_waiting(traces, 0, "give", call, "[thread 12 waits for thread 10]");
+    check_judgement(traces, NULL,
+                    "2 threads of task 0 wait one for another, at last for a "
+                    "mutex that thread 10 holds; ");
+}
+
+/* Four places of a task's threads are told of. */
+TEST(judgements_count_the_other_places)
+{
+    const char *functions[] = {"a", "b", "c", "d", "e", "f"};
+
+    for (size_t count = 5; count <= 6; count++) {
+        struct traces *traces;
+
+        CHECK_OK(traces_new(&traces));
+        for (size_t i = 0; i < count; i++)
+            add_waiting(traces, 0, functions[i], "read", "[running]");
+        check_judgement(traces, NULL,
+                        count == 5
+                            ? "; others are at 1 more place (1 sample)"
+                            : "; others are at 2 more places (1 sample)");
+    }
+}
+
+/* The judgement names the rank that waits and the rank that it waits for; of
+ * several waiting ranks, their number. */
+TEST(judgements_name_the_rank_that_waits)
+{
+    struct targets targets = {.ranked = true};
+    struct traces *traces;
+
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
+    check_judgement(traces, &targets, "; rank 2 waits for rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_tagged(traces, 2, "MPI_Recv", "[tag 12]", "[from rank 3]");
+    check_judgement(traces, &targets,
+                    "; rank 2 waits for tag 12 from rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_tagged(traces, 2, "MPI_Ssend", "[tag 12]", "[to rank 3]");
+    check_judgement(traces, &targets,
+                    "; rank 2 waits to send tag 12 to rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
+    add_waiting(traces, 4, "pass", "MPI_Recv", "[from rank 3]");
+    check_judgement(traces, &targets, "; 2 ranks wait for rank 3 (1 ");
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 2, "pass", "MPI_Recv", "[from rank 3]");
+    add_waiting(traces, 4, "pass", "MPI_Recv", "[from rank 2]");
+    check_judgement(traces, &targets,
+                    "; 2 ranks wait one for another, at last for rank 3 (1 ");
+}
