@@ -35,8 +35,9 @@ struct relay {
     char bytes[RELAY_LEN];
 };
 
-/* A cancelled thread does not return from its functions, so what AddressSanitizer
- * put around their variables would stay where the thread's end has its own. */
+/* A function in which the thread may be cancelled. Cancellation leaves the
+ * function without removing AddressSanitizer's red zones from the stack, and the
+ * code that ends the thread would then run into them. */
 #define CANCELLED __attribute__((no_sanitize_address))
 
 /* Write all of it, unless nothing takes it. The only place where the thread

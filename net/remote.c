@@ -58,7 +58,8 @@ void remote_read_rest(struct child *child)
 
 /* ---- standard error ---- */
 
-/* Append bytes as one line. There is room. */
+/* Append bytes, each one that is not printable as a space. The caller has checked
+ * that they fit. */
 static void add_words(struct remote *remote, const char *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -66,8 +67,9 @@ static void add_words(struct remote *remote, const char *bytes, size_t len)
             isprint((unsigned char)bytes[i]) ? bytes[i] : ' ';
 }
 
-/* Keep REMOTE_WORDS_LEN bytes: the last ones; or as many of the first, which
- * have the reason, as of the last, in which the command says what came of it. */
+/* Add output to `words`. If `words` is full, the oldest bytes are dropped. With
+ * `keeps_first` the first half stays, as it often has the reason, and " ... "
+ * marks what was dropped behind it. */
 static void keep_words(struct remote *remote, const char *bytes, size_t len)
 {
     size_t room = REMOTE_WORDS_LEN - 1;

@@ -15,8 +15,8 @@ struct remote {
     void (*take_line)(struct child *child, char *line);
     char line[REMOTE_LINE_LEN];
     size_t line_len;
-    bool keeps_first; /* the beginning of it, too, not only its end */
-    char words[REMOTE_WORDS_LEN]; /* what is kept of its standard error */
+    bool keeps_first; /* `words` keeps the beginning, not only the end */
+    char words[REMOTE_WORDS_LEN]; /* the kept part of standard error */
     size_t words_len;
 };
 

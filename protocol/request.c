@@ -95,7 +95,7 @@ static int request_send(struct node *node, const struct event *event)
     if (!stream || event->stream == 0)
         r = -ENOENT;
     else if (node->role == NODE_COMMNODE)
-        r = -EPERM; /* it has no application */
+        r = -EPERM; /* a commnode has no application */
     else if (node->closing || node->leaving)
         r = -ENOTCONN;
     else if (node->role == NODE_FRONTEND)

@@ -40,7 +40,7 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame)
             retain->unasked = 0;
         }
     }
-    /* Only a parent that lies says so of what was not put out before. */
+    /* A packet is final already only if the parent sent a wrong FINAL. */
     if (!retain->closed &&
         !is_final(frame->flags, frame->wave, stream->exact->final) &&
         kept_push(&retain->kept, frame) < 0)

@@ -73,9 +73,9 @@ static char *append_source(char *text,
                 : columns_append(text, ")");
 }
 
-/* What `user` has called on the way to `node`: `called`, or if its library has no
- * names, such as mpi4py's, or a libc without debug symbols, the first below that
- * has one. */
+/* The function to name for the call from `user` towards `node`: `called`, or, if
+ * `called` has no symbol, the first function below it that has one. Functions of
+ * mpi4py, and inner functions of a libc without debug symbols, have none. */
 static uint32_t named_below(const struct report *report,
                             uint32_t user,
                             uint32_t called,

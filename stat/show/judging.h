@@ -48,30 +48,33 @@ struct judging {
     size_t rank_edges;
 };
 
-/* Find what all do, the fewest tasks first, and who waits for whom. `judging`
- * has its report and noun, and is to be ended in any case. Returns 0 or
- * -ENOMEM. */
+/* Fill `judging`: groups the tasks by what they do, the smallest group first,
+ * and lists the waits. The caller has set `report` and `noun`, and calls
+ * judging_end(), also after an error. Returns 0 or -ENOMEM. */
 int judging_begin(struct judging *judging);
+
+/* Free what judging_begin() allocated. */
 void judging_end(struct judging *judging);
 
-/* What a task does; NULL if that is not known. */
+/* The group of `task`; NULL if it is in none. The group is owned by `judging`. */
 const struct group *judging_group_of(const struct judging *judging,
                                      uint32_t task);
 
-/* These append to `text`, which is ours and may be NULL, and return what it has
- * become; NULL: there is no memory, and `text` is freed. */
+/* The functions below append to `text` and return the new text. They take
+ * `text`, which may be NULL. Without memory they free it and return NULL. */
 
-/* Where `node` is: the deepest function of the program that has a source, behind
- * what it has called. Where all are of libraries, one of these. */
+/* Append the place of `node`: what the program called, and in parentheses the
+ * deepest function of the program that has a source. If only library functions
+ * have one, the deepest of these takes its place. */
 char *judging_append_place(char *text,
                            const struct judging *judging,
                            uint32_t node);
 
-/* Which threads hold each other's locks, or wait for those of one, task by task.
- * Edges that were told of are marked so. */
+/* Append, for each task, which threads wait for locks, and which thread holds
+ * them. Sets `told` in the edges of threads that wait in a circle. */
 char *judging_append_locks(char *text, struct judging *judging);
 
-/* What stands between two parts of the sentence. */
+/* Append a separator, unless `text` is empty. */
 static inline char *judging_separate(char *text)
 {
     return text && text[0] ? columns_append(text, "; ") : text;

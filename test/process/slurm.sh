@@ -5,15 +5,15 @@
 #   slurm_on HOST CMD   run a command there
 #   slurm_kill HOST     end its daemon, and all that runs on that host
 #   slurm_stop          the same for all
-#   timed COMMAND       run it; $limit_ms is then what another such will not need
+#   timed COMMAND       run COMMAND, and set $limit_ms for a command like it
 #
 # Must run as root of mount, process and network namespaces of its own: all that
 # it makes vanishes with them. Needs $work, a folder. The daemons' logs are in
 # $work/slurm.
 # shellcheck shell=sh disable=SC2154
 
-# A limit for processes that start in turn depends on how busy the machine is, and
-# on the sanitizers: eight times what the last ones took, from 3 s to 60 s.
+# How long a launch takes depends on the load and on sanitizers. $limit_ms is eight
+# times the duration of COMMAND, at least 3 s and at most 60 s.
 timed() {
     began_ms=$(date +%s%3N)
     timed_status=0
@@ -81,7 +81,8 @@ slurm_kill() {
     wait "$pid" 2>/dev/null || :
 }
 
-# Slurm itself waits for longer than any limit of the tests.
+# Slurm's own time-outs are longer than the limits of the tests, so that no test
+# depends on which of the two ends first.
 slurm_start() {
     cat >"$slurm_dir/slurm.conf" <<END
 ClusterName=coppice

@@ -518,8 +518,7 @@ TEST(each_kind_of_stream_has_its_packets)
     }
 }
 
-/* PROTOCOL 16.5: a wave that the parent calls final before it was put out is not
- * kept. Only a back-end may put one out. */
+/* PROTOCOL 16.5: a back-end does not keep a packet whose wave is final already. */
 TEST(what_is_final_is_not_kept)
 {
     struct node_config config = {
@@ -544,6 +543,14 @@ TEST(what_is_final_is_not_kept)
         CU_ASSERT(node_check(victim.node, text));
     }
     alone_fini(&victim);
+}
+
+/* A commnode has no application: it refuses to send a packet. */
+TEST(a_commnode_sends_no_packet)
+{
+    struct event event = {.type = EVENT_SEND, .stream = 1};
+    struct alone victim;
+
     open_stream(&victim, STREAM_EXACT);
     event.frame.payload = zeroes(1);
     event.now_ms = victim.now_ms;

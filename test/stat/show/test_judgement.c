@@ -5,7 +5,7 @@
 #include "stat/walk/traces.h"
 #include "test/check.h"
 
-/* Check that the judgement of `traces`, which are taken, has a text. */
+/* Check that the judgement of `traces` contains `expected`. Frees `traces`. */
 static void check_judgement(struct traces *traces,
                             struct targets *targets,
                             const char *expected)
@@ -28,7 +28,7 @@ static void check_judgement(struct traces *traces,
     tree_free(tree);
 }
 
-/* ... of a process whose only stack these frames are. */
+/* The same for a process with one thread, whose stack is `frames`. */
 static void check_stack(const struct frame *frames,
                         size_t count,
                         const char *expected)
