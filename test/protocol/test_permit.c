@@ -56,7 +56,8 @@ static void take_table(struct alone *victim)
     alone_take_roster(victim, PARENT_LINK, &roster, FRAME_TABLE);
 }
 
-static void victim_init(struct alone *victim, enum node_role role)
+/* Its children have called; a commnode has a parent. */
+static void victim_link(struct alone *victim, enum node_role role)
 {
     struct node_child children[] = {
         {INNER, "h", NODE_COMMNODE, 0},
@@ -79,6 +80,11 @@ static void victim_init(struct alone *victim, enum node_role role)
     alone_link_up(victim, INNER_LINK, INNER, NODE_COMMNODE, 0);
     alone_link_up(victim, LEAF_LINK, LEAF, NODE_BACKEND, 0);
     alone_link_up(victim, SIBLING_LINK, LEAF + 1, NODE_BACKEND, 0);
+}
+
+static void victim_init(struct alone *victim, enum node_role role)
+{
+    victim_link(victim, role);
     take_ready(victim, INNER_LINK, INNER, 5, 6);
     take_ready(victim, LEAF_LINK, RANK_NONE, LEAF, LEAF);
     take_ready(victim, SIBLING_LINK, RANK_NONE, LEAF + 1, LEAF + 1);
@@ -243,6 +249,38 @@ TEST(a_back_end_speaks_of_itself_only)
                "a back-end may not send it");
     check_leaf((struct frame){.type = FRAME_HEARD},
                "a back-end may not send it");
+}
+
+/* The front-end may have launched when this node has not got the table yet: from
+ * READY on, the reason goes up. Before, READY has it: the parent would refuse a
+ * FAULT from a child that is not ready (PROTOCOL 12.2). */
+TEST(a_refusal_during_the_launch_is_told)
+{
+    struct frame lie = make_fault(5, 0, 0), said = make_fault(INNER, 1, 5);
+    struct alone victim;
+
+    victim_link(&victim, NODE_COMMNODE);
+    take_ready(&victim, INNER_LINK, INNER, 5, 6);
+    take_ready(&victim, LEAF_LINK, RANK_NONE, LEAF, LEAF);
+    alone_take(&victim, INNER_LINK, frame_ref(&said));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_SEND, FRAME_FAULT), 0);
+    take_ready(&victim, SIBLING_LINK, RANK_NONE, LEAF + 1, LEAF + 1);
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_SEND, FRAME_READY), 1);
+    alone_take(&victim, INNER_LINK, frame_ref(&said));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_SEND, FRAME_FAULT), 1);
+    alone_take(&victim, LEAF_LINK, frame_ref(&lie));
+    check_refused(&victim, LEAF_LINK, LEAF, "of itself only");
+    alone_fini(&victim);
+
+    victim_link(&victim, NODE_COMMNODE);
+    take_ready(&victim, LEAF_LINK, RANK_NONE, LEAF, LEAF);
+    alone_take(&victim, LEAF_LINK, frame_ref(&lie));
+    CU_ASSERT(alone_refused(&victim, LEAF_LINK));
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_SEND, FRAME_FAULT), 0);
+    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_SEND, FRAME_READY), 1);
+    alone_fini(&victim);
+    frame_fini(&lie);
+    frame_fini(&said);
 }
 
 /* Records are of commnodes that are there; a back-end has lost some parents,
