@@ -71,7 +71,7 @@ static void agents_take_line(struct child *command, char *line)
 static void agents_ended(struct child *command, const char *how)
 {
     const char *words;
-    char text[REMOTE_WORDS_LEN + 160];
+    char text[QUOTE_LEN + 160];
 
     remote_read_rest(command);
     words = remote_words(command);
@@ -97,12 +97,8 @@ static int agents_start(struct child *command,
         return r;
     remote = calloc(1, sizeof(*remote));
     command->state = remote;
-    if (remote) {
-        remote->keeps_first = true; /* the first task that fails says why */
-        r = remote_start(command, words, bootstrap, agents_take_line);
-    } else {
-        r = -ENOMEM;
-    }
+    r = remote ? remote_start(command, words, bootstrap, agents_take_line)
+               : -ENOMEM;
     agents_free_command(words);
     return r;
 }

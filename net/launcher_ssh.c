@@ -60,7 +60,7 @@ static void ssh_ended(struct child *child, const char *how)
 {
     struct ssh *ssh = child->state;
     const char *words;
-    char text[REMOTE_WORDS_LEN + 160];
+    char text[QUOTE_LEN + 160];
 
     remote_read_rest(child);
     if (ssh->exited || ssh->accepted || child->met)

@@ -1,10 +1,8 @@
 /* remote.c - a process of ours that starts nodes on other hosts. */
 #include "net/remote.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- standard output ---- */
@@ -58,43 +56,6 @@ void remote_read_rest(struct child *child)
 
 /* ---- standard error ---- */
 
-/* Append bytes, each one that is not printable as a space. The caller has checked
- * that they fit. */
-static void add_words(struct remote *remote, const char *bytes, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        remote->words[remote->words_len++] =
-            isprint((unsigned char)bytes[i]) ? bytes[i] : ' ';
-}
-
-/* Add output to `words`. If `words` is full, the oldest bytes are dropped. With
- * `keeps_first` the first half stays, as it often has the reason, and " ... "
- * marks what was dropped behind it. */
-static void keep_words(struct remote *remote, const char *bytes, size_t len)
-{
-    size_t room = REMOTE_WORDS_LEN - 1;
-    size_t first = remote->keeps_first ? room / 2 : 0;
-    size_t fits = room - remote->words_len;
-
-    if (fits > len)
-        fits = len;
-    add_words(remote, bytes, fits);
-    bytes += fits;
-    len -= fits;
-    if (len == 0)
-        return;
-    if (len > room - first) {
-        bytes += len - (room - first);
-        len = room - first;
-    }
-    memmove(remote->words + first, remote->words + first + len,
-            room - first - len);
-    remote->words_len -= len;
-    add_words(remote, bytes, len);
-    if (first > 0)
-        memcpy(remote->words + first, " ... ", 5);
-}
-
 /* Returns whether there may be more to read. */
 static bool read_err(struct child *child)
 {
@@ -106,7 +67,7 @@ static bool read_err(struct child *child)
     if (n > 0 && child->met)
         child_print(child, bytes, (size_t)n);
     if (n > 0)
-        keep_words(remote, bytes, (size_t)n);
+        quote_add(&remote->quote, bytes, (size_t)n);
     if (is_end(n))
         child_unwatch(child, &remote->err);
     return n > 0;
@@ -122,16 +83,12 @@ static void on_err(struct ev_loop *loop, ev_io *io, int events)
 const char *remote_words(struct child *child)
 {
     struct remote *remote = child->state;
-    const char *words;
 
     while (remote->err.fd >= 0 && read_err(child))
         continue;
-    while (remote->words_len > 0 && remote->words[remote->words_len - 1] == ' ')
-        remote->words_len--;
-    remote->words[remote->words_len] = '\0';
-    for (words = remote->words; *words == ' ';)
-        words++;
-    return words;
+    quote_write(&remote->quote, child_bootstrap(child)->launcher_argv[0],
+                remote->words);
+    return remote->words;
 }
 
 /* ---- the process ---- */

@@ -1,11 +1,11 @@
 /* remote.h - a process of ours that starts nodes on other hosts, such as ssh:
- * the lines of its standard output, and the end of its standard error. */
+ * the lines of its standard output, and a quotation of its standard error. */
 #pragma once
 
 #include "net/child.h"
+#include "net/quote.h"
 
-#define REMOTE_LINE_LEN  512
-#define REMOTE_WORDS_LEN 256
+#define REMOTE_LINE_LEN 512
 
 /* `state` of a child begins with one. The fields are remote.c's. A part of its
  * standard error is kept; from when the child is met, all of it goes to ours. */
@@ -15,9 +15,8 @@ struct remote {
     void (*take_line)(struct child *child, char *line);
     char line[REMOTE_LINE_LEN];
     size_t line_len;
-    bool keeps_first; /* `words` keeps the beginning, not only the end */
-    char words[REMOTE_WORDS_LEN]; /* the kept part of standard error */
-    size_t words_len;
+    struct quote quote;
+    char words[QUOTE_LEN];
 };
 
 /* Run the command `words` for `child`, with the descriptor `input` (borrowed)
@@ -32,7 +31,8 @@ int remote_start(struct child *child,
 /* Read what is left of its standard output. */
 void remote_read_rest(struct child *child);
 
-/* What it has written to standard error, as one line; "" if nothing. */
+/* What it has written to standard error, as one line; "" if nothing. Borrowed, until
+ * the next call. */
 const char *remote_words(struct child *child);
 
 /* Close the descriptors. */
