@@ -15,12 +15,6 @@ bool stream_is_replayable(const struct stream *stream)
     return !stream->filters.down || stream->filters.down_one_to_one;
 }
 
-/* Empty frames, markers and control need no credit (3.4). */
-static bool is_charged(const struct frame *frame)
-{
-    return frame->type == FRAME_DATA && !(frame->flags & FRAME_EMPTY);
-}
-
 /* Whether the child in `slot` is to be fed from this stream now. */
 static bool is_fed(const struct node *node,
                    const struct stream *stream,
@@ -74,7 +68,7 @@ void downward_pump_child(struct node *node,
         /* the cursor of a joining child may be below stable */
         if (next->number > stream->down.feed.stable)
             behind = next->number - stream->down.feed.stable;
-        if (is_charged(next)) {
+        if (downward_is_charged(next)) {
             if (!credit_allows(&branch->down, frame_len(next)))
                 break;
             credit_spend(&branch->down, frame_len(next));
@@ -88,8 +82,9 @@ void downward_pump_child(struct node *node,
         pump_aside(node, branch, peer);
 }
 
-/* Return credit for `len` bytes to the parent, in portions. */
-static void return_credit(struct node *node, struct stream *stream, size_t len)
+void downward_return_credit(struct node *node,
+                            struct stream *stream,
+                            size_t len)
 {
     uint32_t back;
 
@@ -109,8 +104,8 @@ static void return_credit(struct node *node, struct stream *stream, size_t len)
 void downward_restart(struct node *node, struct stream *stream, uint64_t number)
 {
     for (uint32_t i = 0; i < stream->down.feed.store.count; i++)
-        return_credit(node, stream,
-                      fifo_at(&stream->down.feed.store, i)->credit);
+        downward_return_credit(node, stream,
+                               fifo_at(&stream->down.feed.store, i)->credit);
     /* Packets without a number are not retransmitted: keep them. */
     for (uint32_t i = stream->down.in.count; i > 0; i--) {
         struct queued waits = fifo_pop(&stream->down.in);
@@ -120,7 +115,7 @@ void downward_restart(struct node *node, struct stream *stream, uint64_t number)
                 node->failed = true;
             continue;
         }
-        return_credit(node, stream, waits.credit);
+        downward_return_credit(node, stream, waits.credit);
         frame_fini(&waits.frame);
     }
     feed_restart(&stream->down.feed, number);
@@ -133,7 +128,7 @@ void downward_taken(struct node *node, struct stream *stream, size_t len)
     if (len > stream->down.unreturned || stream->app.untaken == 0)
         len = stream->down.unreturned;
     stream->down.unreturned -= len;
-    return_credit(node, stream, len);
+    downward_return_credit(node, stream, len);
 }
 
 /* The lowest cursor of the children that are to be fed. */
@@ -164,7 +159,7 @@ void downward_passed(struct node *node, struct stream *stream)
             feed_at(&stream->down.feed, ++stream->down.passed);
 
         if (stored)
-            return_credit(node, stream, stored->credit);
+            downward_return_credit(node, stream, stored->credit);
     }
     upto = low;
     if (stream_is_replayable(stream) && stream->down.feed.stable < upto)
@@ -351,19 +346,17 @@ void downward_control(struct node *node, const struct control *control)
     settle_update(node, zero);
 }
 
-/* Store a filtered packet for the children, or, at a back-end, deliver it.
- * `credit`: bytes to be returned for it. */
-static void commit_packet(struct node *node,
-                          struct stream *stream,
-                          struct frame frame,
-                          uint32_t credit)
+void downward_commit(struct node *node,
+                     struct stream *stream,
+                     struct frame frame,
+                     uint32_t credit)
 {
     struct action *action;
 
     if (node->role != NODE_BACKEND) {
         /* Retained packets need no credit: 3.5 bounds them (3.4). */
         if (stream_is_replayable(stream)) {
-            return_credit(node, stream, credit);
+            downward_return_credit(node, stream, credit);
             credit = 0;
         }
         /* -EPROTO: the feed was restarted, and needs this packet no more */
@@ -392,168 +385,6 @@ static void commit_packet(struct node *node,
         return;
     }
     frame_fini(&frame);
-}
-
-/* Have the downstream filter called with the head of the queue. */
-static void downward_call(struct node *node, struct stream *stream)
-{
-    struct queued head = fifo_pop(&stream->down.in);
-
-    node_begin_call(node);
-    node->filter.down = head.frame;
-    node->filter.credit = head.credit;
-    node->filter.inlet = node->parent ? node->parent->rank : node->rank;
-    node->filter.what = (struct node_call){
-        .stream = stream->definition.id,
-        .sequence = node->filter.down.number,
-        .child_count = node_child_count(node),
-        .parameters = node_call_parameters(
-            node, stream,
-            stream_is_replayable(stream) ? node->filter.down.number : 0),
-        .inputs = &node->filter.down,
-        .inlets = &node->filter.inlet,
-        .input_count = 1,
-    };
-    node_act(node, ACTION_FILTER)->call = &node->filter.what;
-}
-
-void downward_run(struct node *node, struct stream *stream)
-{
-    struct frame *head;
-    bool moved = false;
-
-    /* A packet that is not filtered does not overtake one in the filter. */
-    while (stream->loaded && !downward_is_filtering(node, stream) &&
-           (head = fifo_peek(&stream->down.in))) {
-        if (stream->filters.down && is_charged(head)) {
-            if (node->filter.is_out) {
-                stream->queued = true;
-                break;
-            }
-            downward_call(node, stream);
-            break;
-        }
-        struct queued next = fifo_pop(&stream->down.in);
-
-        commit_packet(node, stream, next.frame, next.credit);
-        moved = true;
-    }
-    if (!moved)
-        return;
-    if (node->role == NODE_BACKEND || !stream_has_members(node, stream))
-        settle_update(node, stream);
-    else if (stream->settle.hurried > stream->settle.settled.number)
-        upward_run(node, stream);
-    if (stream->pending_count > 0 || stream->closing)
-        downward_pending(node, stream);
-}
-
-/* The number of our next output where filters renumber. */
-static uint64_t next_number(const struct node *node,
-                            const struct stream *stream)
-{
-    return 1 + (node->role == NODE_BACKEND ? stream->down.passed
-                                           : feed_last(&stream->down.feed));
-}
-
-/* The output of a one-to-one filter: one packet with the same number (5.5). */
-static void commit_one_to_one(struct node *node,
-                              struct stream *stream,
-                              const struct event *event,
-                              struct frame frame,
-                              uint32_t credit)
-{
-    if (event->down_count != 1 && !event->text)
-        upward_fault(node, FAULT_FILTER, stream->definition.id,
-                     "a one-to-one downstream filter did not emit one packet");
-    if (event->down_count > 0) {
-        frame.tag = event->down[0].tag;
-        frame.payload = event->down[0].payload;
-        event->down[0].payload = NULL;
-    } else {
-        frame.flags |= FRAME_EMPTY;
-    }
-    commit_packet(node, stream, frame, credit);
-}
-
-/* The output of any other filter is renumbered. */
-static void commit_renumbered(struct node *node,
-                              struct stream *stream,
-                              const struct event *event,
-                              struct frame frame,
-                              uint32_t credit)
-{
-    if (event->down_count == 0)
-        return_credit(node, stream, credit);
-    for (size_t i = 0; i < event->down_count; i++) {
-        frame.number = next_number(node, stream);
-        frame.tag = event->down[i].tag;
-        frame.payload = event->down[i].payload;
-        event->down[i].payload = NULL;
-        commit_packet(node, stream, frame, i == 0 ? credit : 0);
-    }
-}
-
-/* What a downstream filter emits upwards is in no wave: it has no place on an
- * exact stream. */
-static void refuse_against(struct node *node,
-                           struct stream *stream,
-                           struct frame frame)
-{
-    upward_fault(node, FAULT_FILTER, stream->definition.id,
-                 "the downstream filter emits upwards, which an exact stream "
-                 "does not allow: its packet is dropped");
-    frame_fini(&frame);
-}
-
-void downward_filtered(struct node *node, const struct event *event)
-{
-    struct stream *stream = node_stream(node, node->filter.what.stream);
-    struct frame input = node->filter.down;
-    uint32_t credit = node->filter.credit;
-
-    frame_fini(&node->filter.down);
-    node->filter.what.input_count = 0;
-    if (!stream)
-        return;
-    input.payload = NULL;
-    if (event->text && !node->filter.expired)
-        upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
-    if (input.number == 0) {
-        return_credit(node, stream, credit);
-        for (size_t i = 0; i < event->down_count; i++) {
-            struct frame frame = event->down[i];
-
-            event->down[i].payload = NULL;
-            frame.type = FRAME_DATA;
-            frame.origin = node->rank;
-            if (node->role == NODE_BACKEND)
-                commit_packet(node, stream, frame, 0);
-            else
-                downward_aside(node, stream, frame);
-        }
-    } else if (stream_is_replayable(stream)) {
-        commit_one_to_one(node, stream, event, input, credit);
-    } else {
-        commit_renumbered(node, stream, event, input, credit);
-    }
-    for (size_t i = 0; i < event->up_count; i++) {
-        struct frame frame = {
-            .type = FRAME_DATA,
-            .tag = event->up[i].tag,
-            .origin = node->rank,
-            .payload = event->up[i].payload,
-        };
-
-        event->up[i].payload = NULL;
-        if (stream->exact)
-            refuse_against(node, stream, frame);
-        else
-            upward_emit(node, stream, frame);
-    }
-    upward_pump(node, stream);
-    settle_update(node, stream);
-    downward_pending(node, stream);
 }
 
 /* The next packet of stream 0 from the parent. */
@@ -638,11 +469,11 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     frame->behind = 0; /* set again for each child */
     if (frame->type == FRAME_CONTROL && number == 0)
         return take_control(node, frame);
-    if (number == 0 && !is_charged(frame)) {
+    if (number == 0 && !downward_is_charged(frame)) {
         frame_fini(frame);
         return -EPROTO; /* markers and empty answers have a number */
     }
-    if (is_charged(frame) && node->parent &&
+    if (downward_is_charged(frame) && node->parent &&
         debit_take(&stream->down.debit, node->parent->grant, frame_len(frame)) <
             0) {
         frame_fini(frame);
@@ -654,8 +485,8 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         if (number <= stream->down.last ||
             (stream->down.refeeding && number != stream->down.last + 1)) {
             /* a duplicate, or sent before our FEED was read */
-            if (is_charged(frame))
-                return_credit(node, stream, frame_len(frame));
+            if (downward_is_charged(frame))
+                downward_return_credit(node, stream, frame_len(frame));
             frame_fini(frame);
             return 0;
         }
@@ -680,11 +511,11 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         struct frame aside = *frame;
 
         frame->payload = NULL;
-        return_credit(node, stream, frame_len(&aside));
+        downward_return_credit(node, stream, frame_len(&aside));
         if (node->role == NODE_BACKEND) {
             uint64_t passed = stream->down.passed;
 
-            commit_packet(node, stream, aside, 0);
+            downward_commit(node, stream, aside, 0);
             stream->down.passed = passed;
         } else {
             downward_aside(node, stream, aside);
@@ -692,7 +523,8 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         return 0;
     }
     if (fifo_push(&stream->down.in, frame,
-                  is_charged(frame) ? (uint32_t)frame_len(frame) : 0) < 0)
+                  downward_is_charged(frame) ? (uint32_t)frame_len(frame) : 0) <
+        0)
         node->failed = true;
     downward_run(node, stream);
     return 0;

@@ -207,12 +207,6 @@ uint64_t downward_marker(struct node *node,
                          struct stream *stream,
                          const struct ranks *named);
 
-/* Filter and pass on queued packets. The stream may be freed. */
-void downward_run(struct node *node, struct stream *stream);
-
-/* The downward call that was out has ended. */
-void downward_filtered(struct node *node, const struct event *event);
-
 /* Send the packets after its cursor to each child, or to the one in `slot`. */
 void downward_pump(struct node *node, struct stream *stream);
 void downward_pump_child(struct node *node,
@@ -241,25 +235,8 @@ void downward_aside(struct node *node,
                     struct stream *stream,
                     struct frame frame);
 
-/* Whether a packet of the stream is in its downstream filter. */
-bool downward_is_filtering(const struct node *node,
-                           const struct stream *stream);
-
-/* ---- pending.c ---- */
-
-/* Queue a control that takes effect after a packet, and apply it if that packet
- * has passed. What it holds is taken. The stream may be freed. */
-void pending_add(struct node *node, struct control *control);
-
-/* Apply the controls whose packet has passed. The stream may be freed. */
-void downward_pending(struct node *node, struct stream *stream);
-
 /* The parent says that every member has the packets up to `number`. */
 void downward_stable(struct node *node, struct stream *stream, uint64_t number);
-
-/* The parameters that precede packet `number` (3.1b); 0: those in force. */
-struct payload *downward_parameters(const struct stream *stream,
-                                    uint64_t number);
 
 /* A back-end's application took `len` bytes: return their credit. */
 void downward_taken(struct node *node, struct stream *stream, size_t len);
@@ -271,6 +248,50 @@ void downward_orphaned(struct node *node, struct stream *stream);
 void downward_restart(struct node *node,
                       struct stream *stream,
                       uint64_t number);
+
+/* Whether a packet of the stream is in its downstream filter. */
+bool downward_is_filtering(const struct node *node,
+                           const struct stream *stream);
+
+/* Whether a packet that goes down uses credit (3.4): empty frames, markers and
+ * control need none. */
+static inline bool downward_is_charged(const struct frame *frame)
+{
+    return frame->type == FRAME_DATA && !(frame->flags & FRAME_EMPTY);
+}
+
+/* Return credit for `len` bytes to the parent, in portions. */
+void downward_return_credit(struct node *node,
+                            struct stream *stream,
+                            size_t len);
+
+/* Store a filtered packet for the children, or, at a back-end, deliver it; `frame`
+ * is taken. `credit`: bytes to be returned for it. */
+void downward_commit(struct node *node,
+                     struct stream *stream,
+                     struct frame frame,
+                     uint32_t credit);
+
+/* ---- downward_filter.c ---- */
+
+/* Filter and pass on queued packets. The stream may be freed. */
+void downward_run(struct node *node, struct stream *stream);
+
+/* The downward call that was out has ended. */
+void downward_filtered(struct node *node, const struct event *event);
+
+/* ---- pending.c ---- */
+
+/* Queue a control that takes effect after a packet, and apply it if that packet
+ * has passed. What it holds is taken. The stream may be freed. */
+void pending_add(struct node *node, struct control *control);
+
+/* Apply the controls whose packet has passed. The stream may be freed. */
+void downward_pending(struct node *node, struct stream *stream);
+
+/* The parameters that precede packet `number` (3.1b); 0: those in force. */
+struct payload *downward_parameters(const struct stream *stream,
+                                    uint64_t number);
 
 /* ---- upward.c ---- */
 
