@@ -2,6 +2,7 @@
 #include "test/storm/tree.h"
 
 #include <dirent.h>
+#include <err.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -76,48 +77,55 @@ bool tree_census(struct tree *tree, const char *folder, pid_t front_end)
     return tree->nodes[0].pid == front_end;
 }
 
-static size_t rows_read(const char *path, struct row *rows, size_t room)
+/* Of the whole machine: other tests may have thousands. */
+static struct row *rows;
+static size_t row_count, row_room;
+
+/* Read the rows of sockets that listen or are connected. */
+static void rows_read(const char *path)
 {
     FILE *file = fopen(path, "re");
-    size_t count = 0;
+    struct row row;
     char line[512];
 
-    while (file && count < room && fgets(line, sizeof(line), file)) {
-        struct row *row = &rows[count];
-
+    while (file && fgets(line, sizeof(line), file)) {
         if (sscanf(line, " %*d: %47s %47s %x %*s %*s %*s %*u %*d %lu",
-                   row->local, row->remote, &row->state, &row->inode) == 4)
-            count++;
+                   row.local, row.remote, &row.state, &row.inode) != 4 ||
+            (row.state != STATE_ESTABLISHED && row.state != STATE_LISTEN))
+            continue;
+        if (row_count == row_room) {
+            row_room = 2 * row_room + 1024;
+            rows = realloc(rows, row_room * sizeof(*rows));
+            if (!rows)
+                err(1, "rows of %s", path);
+        }
+        rows[row_count++] = row;
     }
     if (file)
         fclose(file);
-    return count;
 }
 
-#define ROWS_MAX 16384
-
-static struct row rows[ROWS_MAX];
-
-static size_t rows_all(void)
+static void rows_all(void)
 {
-    size_t count = rows_read("/proc/net/tcp", rows, ROWS_MAX);
-
-    return count + rows_read("/proc/net/tcp6", rows + count, ROWS_MAX - count);
+    row_count = 0;
+    rows_read("/proc/net/tcp");
+    rows_read("/proc/net/tcp6");
 }
 
 bool socket_listens(unsigned long inode)
 {
-    size_t count = rows_all(), i;
-
-    for (i = 0; i < count; i++)
+    rows_all();
+    for (size_t i = 0; i < row_count; i++)
         if (rows[i].inode == inode && rows[i].state == STATE_LISTEN)
             return true;
     return false;
 }
 
 /* Add the sockets of one process. */
-static size_t sockets_of(
-    uint32_t rank, pid_t pid, size_t row_count, struct socket *out, size_t room)
+static size_t sockets_of(uint32_t rank,
+                         pid_t pid,
+                         struct socket *out,
+                         size_t room)
 {
     char path[64], link[320], name[64];
     const struct dirent *entry;
@@ -137,8 +145,7 @@ static size_t sockets_of(
             continue;
         for (i = 0; i < row_count && rows[i].inode != inode; i++)
             ;
-        if (i == row_count || (rows[i].state != STATE_ESTABLISHED &&
-                               rows[i].state != STATE_LISTEN))
+        if (i == row_count)
             continue;
         out[count] = (struct socket){.rank = rank,
                                      .fd = atoi(entry->d_name),
@@ -156,13 +163,14 @@ static size_t sockets_of(
 
 size_t tree_sockets(const struct tree *tree, struct socket out[SOCKETS_MAX])
 {
-    size_t row_count = rows_all(), count = 0, i, k;
+    size_t count = 0, i, k;
     uint32_t rank;
 
+    rows_all();
     for (rank = 0; rank < tree->count; rank++)
         if (tree->nodes[rank].pid && !tree->nodes[rank].is_killed)
-            count += sockets_of(rank, tree->nodes[rank].pid, row_count,
-                                out + count, SOCKETS_MAX - count);
+            count += sockets_of(rank, tree->nodes[rank].pid, out + count,
+                                SOCKETS_MAX - count);
     for (i = 0; i < count; i++)
         for (k = 0; k < count && !out[i].listens; k++)
             if (!out[k].listens && strcmp(out[i].local, out[k].remote) == 0 &&
