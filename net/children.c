@@ -318,7 +318,7 @@ int child_spawn(struct child *child, struct spawn *spawn)
 
     spawn->mask = &child->children->mask;
     spawn->reset = &child->children->reset;
-    spawn->hidden = child->launcher->hidden;
+    spawn->hides = child->launcher->hides;
     fd = spawn_process(spawn, &child->pid);
     if (fd < 0)
         return fd;

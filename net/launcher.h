@@ -17,9 +17,9 @@ struct launcher {
      * in NULL. NULL: it has none. */
     const char *const *argv;
 
-    /* A variable of the environment that its command must not have. NULL: it
-     * may have all. */
-    const char *hidden;
+    /* Whether its command must not have this variable, "NAME=VALUE", of the
+     * environment. NULL: it may have all. */
+    bool (*hides)(const char *variable);
 
     /* Every node runs on this machine, whatever the names of the hosts. */
     bool is_local;

@@ -19,8 +19,7 @@
 #include "topology/topology.h"
 
 /* In the allocation that SLURM_JOB_ID names. `--overlap`: beside the job's own
- * step. Without `--mem=0` the job's step may have all memory. Variables of the
- * job, such as SLURM_STDINMODE, give srun options that these override. */
+ * step. Without `--mem=0` the job's step may have all memory. */
 static const char *const slurm_argv[] = {"srun",
                                          "--overlap",
                                          "--nodelist={hostlist}",
@@ -39,10 +38,24 @@ static const char *const slurm_argv[] = {"srun",
                                          "--unbuffered",
                                          NULL};
 
-/* In a step, or in a shell of another job, this variable has other hosts than
- * the job, and no option overrides it: "Only allocated 1 nodes asked for 3". Of
- * the variables of a step of srun 22.05, this one alone limits an srun. */
-#define SLURM_HOSTS_VARIABLE "SLURM_JOB_NODELIST"
+/* The variables of a job are options of srun: processors and GPUs of a task, a
+ * prolog, an environment. They are for the job's own steps, and some can be
+ * overridden by no option: SLURM_JOB_NODELIST has only the hosts of the step, in
+ * a step. Only those that say which job of which cluster are left. */
+static bool slurm_hides(const char *variable)
+{
+    static const char *const kept[] = {
+        "SLURM_JOB_ID=", "SLURM_JOBID=",       "SLURM_CLUSTERS=",
+        "SLURM_CONF=",   "SLURM_CONF_SERVER=", "SLURM_JWT="};
+
+    if (strncmp(variable, "SLURM_", 6) != 0 &&
+        strncmp(variable, "SRUN_", 5) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        if (strncmp(variable, kept[i], strlen(kept[i])) == 0)
+            return false;
+    return true;
+}
 
 /* The nodes on the host of their parent need no agent. */
 static bool agents_reach(const struct bootstrap *bootstrap, const char *host)
@@ -106,7 +119,7 @@ static int agents_start(struct child *command,
 const struct launcher launcher_slurm = {
     .name = "slurm",
     .argv = slurm_argv,
-    .hidden = SLURM_HOSTS_VARIABLE,
+    .hides = slurm_hides,
     .is_assembling = true,
     .reaches = agents_reach,
     .start = agents_start,

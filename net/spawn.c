@@ -59,9 +59,9 @@ static bool sets(const char *entry, const char *name)
     return strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-/* Our environment without the variable `hidden`, and with `bootstrap` instead of
- * an older one of that name. Each may be NULL. */
-static char **make_environment(char *bootstrap, const char *hidden)
+/* Our environment without what is hidden, and with `bootstrap` instead of an older
+ * one of that name, unless it is NULL. */
+static char **make_environment(const struct spawn *spawn, char *bootstrap)
 {
     size_t count = 0;
     size_t n = 0;
@@ -74,7 +74,7 @@ static char **make_environment(char *bootstrap, const char *hidden)
         return NULL;
     for (size_t i = 0; i < count; i++)
         if (!(bootstrap && sets(environ[i], BOOTSTRAP_VARIABLE)) &&
-            !(hidden && sets(environ[i], hidden)))
+            !(spawn->hides && spawn->hides(environ[i])))
             copy[n++] = environ[i];
     if (bootstrap)
         copy[n++] = bootstrap;
@@ -159,9 +159,9 @@ int spawn_process(const struct spawn *spawn, pid_t *pid)
 
     snprintf(variable, sizeof(variable), "%s=%d", BOOTSTRAP_VARIABLE,
              spawn->bootstrap);
-    if (spawn->bootstrap >= 0 || spawn->hidden) {
-        environment = make_environment(spawn->bootstrap >= 0 ? variable : NULL,
-                                       spawn->hidden);
+    if (spawn->bootstrap >= 0 || spawn->hides) {
+        environment =
+            make_environment(spawn, spawn->bootstrap >= 0 ? variable : NULL);
         if (!environment)
             return -ENOMEM;
     }

@@ -20,9 +20,9 @@ struct spawn {
     const sigset_t *reset; /* signals that get their default action at once;
                               the others are asked about, one by one: what is
                               ignored stays so, a handler is reset */
-    const char *hidden;    /* a variable of our environment that it does not
-                              inherit; NULL: it inherits all */
-    bool leads_session;    /* is the leader of a new session */
+    bool (*hides)(const char *variable); /* "NAME=VALUE" of our environment that
+                                            it does not inherit; NULL: none */
+    bool leads_session;                  /* is the leader of a new session */
 };
 
 /* A struct spawn that gives a process nothing but /dev/null to read. */
