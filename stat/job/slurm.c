@@ -59,6 +59,17 @@ static int read_text(char job[NAME_SIZE],
     return 0;
 }
 
+/* Drop what a user has exported so that squeue shows other jobs only. */
+static void drop_filters(void)
+{
+    static const char *const filters[] = {"SQUEUE_ACCOUNT",   "SQUEUE_LICENSES",
+                                          "SQUEUE_NAMES",     "SQUEUE_QOS",
+                                          "SQUEUE_PARTITION", "SQUEUE_USERS"};
+
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        unsetenv(filters[i]);
+}
+
 /* Ask squeue. Returns as query_run(), but never above 0. */
 static int ask(char **out,
                const char *what,
@@ -74,6 +85,7 @@ static int ask(char **out,
     int r = argv[2] && argv[4] ? 0 : -ENOMEM;
 
     snprintf(jobs, sizeof(jobs), "--jobs=%s", job);
+    drop_filters();
     if (r == 0)
         r = query_run(out, argv, &why);
     free(argv[2]);
