@@ -38,10 +38,10 @@ static const char *const slurm_argv[] = {"srun",
                                          "--unbuffered",
                                          NULL};
 
-/* The variables of a job are options of srun: processors and GPUs of a task, a
- * prolog, an environment. They are for the job's own steps, and some can be
- * overridden by no option: SLURM_JOB_NODELIST has only the hosts of the step, in
- * a step. Only those that say which job of which cluster are left. */
+/* Whether srun must not have this variable. Variables of a job are options of
+ * srun for the job's own steps: processors and GPUs of a task, a prolog. Some have
+ * no option that overrides them: in a step, SLURM_JOB_NODELIST names only the
+ * step's hosts. srun keeps the variables that name the job and the cluster. */
 static bool slurm_hides(const char *variable)
 {
     static const char *const kept[] = {

@@ -1,4 +1,4 @@
-/* quote.c - what a program has written to its standard error. */
+/* quote.c - a short quotation of a program's output. */
 #include "net/quote.h"
 
 #include <ctype.h>
@@ -85,7 +85,7 @@ static bool is_quoted(const struct quote *quote,
     return false;
 }
 
-/* Take the line at `at`, if it is new, as far as it fits. */
+/* Quote the line at `at` as far as it fits, unless an equal line is quoted. */
 static void choose(const struct quote *quote, struct choice *choice, size_t at)
 {
     size_t len = line_len(quote, at);

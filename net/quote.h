@@ -1,7 +1,7 @@
-/* quote.h - what a program has written to its standard error, for an error's text.
+/* quote.h - a short quotation of a program's output, for an error's text.
  *
- * Of long output the middle is dropped: the beginning often has the reason, and
- * the end says what became of it. */
+ * The beginning and the end of long output are kept. The beginning often has the
+ * reason, and the end has the result. */
 #pragma once
 
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #define QUOTE_KEEP 2048 /* bytes that are kept */
 #define QUOTE_LEN  300  /* a quotation, with the NUL */
 
+/* A struct quote of zeros is empty. It owns nothing. The fields are quote.c's. */
 struct quote {
     char kept[QUOTE_KEEP];
     size_t len;
@@ -17,10 +18,11 @@ struct quote {
 /* Add output as it came. A byte that is not printable counts as a blank. */
 void quote_add(struct quote *quote, const char *bytes, size_t len);
 
-/* Write the lines into `out` as one line; "" if there are none. Equal ones are
- * written once. If they do not fit, lines of the program itself come first, which
- * begin with the name of the file `program` and a colon, from the beginning on;
- * then others, from the end backwards. The last that fits in part is cut. */
+/* Write the output into `out` as one line, with "; " between its lines. Without
+ * output `out` is "". Equal lines are written once. If not all lines fit, the
+ * program's own lines are chosen first, oldest first: an own line begins with the
+ * file name of `program` and a colon. Then other lines are chosen, newest first.
+ * A line that fits only in part is cut. */
 void quote_write(const struct quote *quote,
                  const char *program,
                  char out[QUOTE_LEN]);

@@ -90,9 +90,10 @@ static int take_resume(struct node *node,
     return 0;
 }
 
-/* Whether a fault is told on. Before READY it need not be: READY tells who is
- * missing, and why (PROTOCOL 12.2). */
-static bool tells_faults(const struct node *node)
+/* Whether this node reports faults: to its parent, or, as the front-end, to the
+ * application. A node that has not sent READY does not: READY lists the missing
+ * nodes and the reasons (PROTOCOL 12.2). */
+static bool reports_faults(const struct node *node)
 {
     return node->role == NODE_FRONTEND ? node->launched : node->reported;
 }
@@ -120,13 +121,13 @@ static int take_fault(struct node *node,
     if (packet)
         r = cop_packet_unpack(packet, "%s", &text);
     if (r == 0 && node->role != NODE_FRONTEND) {
-        if (node->parent && tells_faults(node)) /* an orphan cannot */
+        if (node->parent && reports_faults(node)) /* an orphan cannot */
             node_send(node, node->parent, frame_ref(frame));
     } else if (r == 0 && fault.kind >= FAULT_HUNG)
         failure_reported(node, &fault, text);
     else if (r == 0 && fault.kind == FAULT_FILTER)
         node_tell(node, TELL_FILTER_ERROR, fault.reporter, fault.stream, text);
-    else if (r == 0 && tells_faults(node))
+    else if (r == 0 && reports_faults(node))
         node_tell(node, TELL_NODE_REFUSED, fault.about, 0, text);
     cop_packet_free(packet);
     return r;
@@ -290,7 +291,7 @@ static int from_parent(struct node *node,
 static void report_breach(struct node *node, struct peer *peer, uint8_t type)
 {
     uint32_t rank = peer->rank;
-    bool told = tells_faults(node) && !peer->is_parent;
+    bool told = reports_faults(node) && !peer->is_parent;
     struct msg_fault fault = {
         .kind = FAULT_BREACH,
         .reporter = node->rank,

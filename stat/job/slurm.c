@@ -59,8 +59,8 @@ static int read_text(char job[NAME_SIZE],
     return 0;
 }
 
-/* Drop what a user has exported so that squeue shows other jobs only. */
-static void drop_filters(void)
+/* Unset the variables with which squeue would leave the job out. */
+static void unset_filters(void)
 {
     static const char *const filters[] = {"SQUEUE_ACCOUNT",   "SQUEUE_LICENSES",
                                           "SQUEUE_NAMES",     "SQUEUE_QOS",
@@ -85,7 +85,7 @@ static int ask(char **out,
     int r = argv[2] && argv[4] ? 0 : -ENOMEM;
 
     snprintf(jobs, sizeof(jobs), "--jobs=%s", job);
-    drop_filters();
+    unset_filters();
     if (r == 0)
         r = query_run(out, argv, &why);
     free(argv[2]);

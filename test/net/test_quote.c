@@ -70,8 +70,7 @@ TEST(the_program_itself_comes_first)
                "tool: cannot join the network: Connection reset by peer");
 }
 
-/* Of the middle of long output nothing is left. No piece of a line passes for a
- * whole one. */
+/* The middle of long output is dropped. No part of a line is quoted as a line. */
 TEST(beginning_and_end_are_kept)
 {
     struct quote quote = {.len = 0};

@@ -251,9 +251,9 @@ TEST(a_back_end_speaks_of_itself_only)
                "a back-end may not send it");
 }
 
-/* The front-end may have launched when this node has not got the table yet: from
- * READY on, the reason goes up. Before, READY has it: the parent would refuse a
- * FAULT from a child that is not ready (PROTOCOL 12.2). */
+/* The front-end may have launched before the table has reached this node. So this
+ * node sends a FAULT from READY on. Before READY, READY itself has the reason, and
+ * the parent would refuse a FAULT (PROTOCOL 12.2). */
 TEST(a_refusal_during_the_launch_is_told)
 {
     struct frame lie = make_fault(5, 0, 0), said = make_fault(INNER, 1, 5);

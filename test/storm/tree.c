@@ -77,7 +77,7 @@ bool tree_census(struct tree *tree, const char *folder, pid_t front_end)
     return tree->nodes[0].pid == front_end;
 }
 
-/* Of the whole machine: other tests may have thousands. */
+/* Rows of the whole machine: other programs may have thousands of sockets. */
 static struct row *rows;
 static size_t row_count, row_room;
 
