@@ -27,6 +27,7 @@ struct search {
     struct processes processes;
     struct candidate *list;
     size_t count;
+    const struct process *starter; /* one that has started nothing; or NULL */
 };
 
 static void search_fini(struct search *search)
@@ -321,9 +322,18 @@ int targets_add_step(struct targets *targets,
     return r;
 }
 
+/* Whether the process has no other purpose than to start those of a job. srun
+ * counts as a client: it has started them elsewhere. */
+static bool is_starter(const struct process *process)
+{
+    return process_is_proxy(process->name) ||
+           (process_is_launcher(process->name) &&
+            !process_is_remote_shell(process));
+}
+
 /* Take the candidates below the launcher `pid`: those with a rank, and of the
- * others those that have no children. A rank that the launcher itself has is
- * from another one above it. */
+ * others those that have no children, but for a starter that has none yet. A
+ * rank that the launcher itself has is from another one above it. */
 static void find_below(struct search *search, pid_t pid)
 {
     struct rank own;
@@ -339,8 +349,11 @@ static void find_below(struct search *search, pid_t pid)
 
         if (rank_equal(&candidate->rank, &own))
             candidate->rank = (struct rank){0};
-        if (candidate->rank.source != RANK_NONE ||
-            !candidate->process->has_child)
+        if (candidate->rank.source == RANK_NONE &&
+            is_starter(candidate->process))
+            search->starter = candidate->process;
+        else if (candidate->rank.source != RANK_NONE ||
+                 !candidate->process->has_child)
             search->list[kept++] = *candidate;
     }
     search->count = kept;
@@ -396,7 +409,13 @@ int targets_add_children(struct targets *targets,
         find_helpers(&search);
         r = add_candidates(targets, &search);
     }
-    if (r == 0 && search.count == 0)
+    if (r == 0 && search.count == 0 && search.starter)
+        r = cop_error_set(error, -ENOENT,
+                          "pid %d: no process of its job is there: %s, pid %d, "
+                          "has not started one yet, or they have ended",
+                          (int)pid, search.starter->name,
+                          (int)search.starter->pid);
+    else if (r == 0 && search.count == 0)
         r = cop_error_set(error, -ENOENT,
                           "pid %d has no children; to look at it alone, give "
                           "the pid without an option",
