@@ -246,6 +246,8 @@ static bool goes_on(struct cop_network *network, int32_t tag)
 {
     if (tag == TAG_GO)
         go(network);
+    if (tag == TAG_STUCK)
+        alarm(50); /* if the commnode that would end it is itself late */
     while (tag == TAG_STUCK)
         pause();
     return tag != TAG_LEAVE;

@@ -209,7 +209,7 @@ TEST(streams_open_without_a_joiner_that_died)
     pid_t pid;
 
     launch.times.heartbeat_ms = 200;
-    launch.times.failure_timeout_ms = 2000;
+    launch.times.failure_timeout_ms = 6000;
     launch.times.open_timeout_ms = PATIENCE_MS / 3;
     network = tree_launch_as(launch, "2x2", NULL);
     make_session(&session, network);

@@ -78,12 +78,11 @@ static bool is_idle(struct cop_network *network,
                     size_t count)
 {
     long before[NODES_MAX];
-    uint64_t since_ms;
+    uint64_t since_ms = tree_now_ms();
     bool within = true;
 
     for (size_t i = 0; i < count; i++)
         before[i] = count_sleeps(nodes[i]);
-    since_ms = tree_now_ms();
     idle(network, waits, WINDOW_MS);
     for (size_t i = 0; i < count; i++) {
         long sleeps = count_sleeps(nodes[i]) - before[i];

@@ -48,9 +48,9 @@ TEST(short_calls_that_queue_up)
     uint32_t seen;
 
     launch.times.heartbeat_ms = 200;
-    launch.times.failure_timeout_ms = 2000;
+    launch.times.failure_timeout_ms = 4000;
     network = tree_launch_as(launch, "2x2", NULL);
-    stream = open_slow(network, COP_WAIT_FOR_ALL, DAWDLE_EVERYWHERE, 10);
+    stream = open_slow(network, COP_WAIT_FOR_ALL, DAWDLE_EVERYWHERE, 20);
     for (int i = 0; i < 400; i++)
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", i));
     for (int i = 0; i < 400; i++) {

@@ -128,7 +128,8 @@ TEST(without_links_the_total_is_not_known)
     struct cop_event event;
     pid_t pids[2];
 
-    launch.times.failure_timeout_ms = 1000;
+    launch.times.heartbeat_ms = 200;
+    launch.times.failure_timeout_ms = 3000;
     network = tree_launch_as(launch, "flat:2", NULL);
     stream = open_total(network, COP_DO_NOT_WAIT, "sum");
     CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, 1000));

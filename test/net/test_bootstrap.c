@@ -171,7 +171,7 @@ TEST(descriptor_is_inherited_and_answered)
     CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
     CHECK_IS(write(pair[0], bytes, len), len);
     name_descriptor(pair[1]);
-    CHECK_OK(bootstrap_inherit(&read, 1000, NULL));
+    CHECK_OK(bootstrap_inherit(&read, 60000, NULL));
     CU_ASSERT_PTR_NULL(getenv(BOOTSTRAP_VARIABLE));
     CU_ASSERT_EQUAL(read->fd, pair[1]);
     bootstrap_accepted(read);
@@ -204,11 +204,11 @@ TEST(descriptor_that_is_none_is_told)
     CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
     close(pair[0]);
     name_descriptor(pair[1]);
-    CHECK_IS(bootstrap_inherit(&read, 1000, &error), -EPIPE);
+    CHECK_IS(bootstrap_inherit(&read, 60000, &error), -EPIPE);
     CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
     CHECK_IS(write(pair[0], "nonsense and more", 17), 17);
     name_descriptor(pair[1]);
-    CHECK_IS(bootstrap_inherit(&read, 1000, &error), -EBADMSG);
+    CHECK_IS(bootstrap_inherit(&read, 60000, &error), -EBADMSG);
     close(pair[0]);
 }
 

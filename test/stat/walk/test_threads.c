@@ -172,7 +172,7 @@ TEST(threads_have_states)
     /* From their barrier threads come one by one; a walk lets them go on. */
     for (int round = 0; round < 1000; round++) {
         walk(pid, &options, &seen, &stop_ns);
-        if (seen.running == 1)
+        if (seen.running == 1 && seen.sleeping == 3)
             break;
     }
     CU_ASSERT_EQUAL(seen.stacks, 4);
