@@ -484,7 +484,10 @@ def check_pipe(stat, places):
         parts = written("1 class, (?s:.*)16 tasks (?s:.*) samples, ", 4)
         one = [int(re.match(r"\d+", part)[0]) for part in parts[1:]
                if "1 class" in part]
-        assert [b - a for a, b in zip(one, one[1:])][:3] == [2, 4, 8], parts
+        # A sample may come late, and with it the next picture.
+        gaps = [b - a for a, b in zip(one, one[1:])]
+        assert all(g >= least for g, least in zip(gaps, (2, 4, 8))), parts
+        assert len(gaps) >= 3, parts
         assert parts[0] == "" and "\033" not in "".join(parts), parts
         tool.send_signal(signal.SIGINT)
         assert tool.wait(PATIENCE_S) == 0

@@ -5,6 +5,7 @@ The whole foreground group of the terminal gets the signal, as with a shell. HOW
 is "follow", into a pipe, "watch", "samples", or "twice": a daemon is frozen, and
 Ctrl-C is pressed again.
 """
+import contextlib
 import os
 import pty
 import re
@@ -97,7 +98,8 @@ def main(stat, places, how):
         text = wait_for(r"status \d+\s", read_terminal)
         picture = read_file("")
         if how == "twice":
-            os.kill(frozen, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(frozen, signal.SIGKILL)
             assert re.search(r"status 130\s", text) and not picture, text
         else:
             assert re.search(r"status 1\s", text), (text, picture)

@@ -78,7 +78,9 @@ hung() {
     timeout 600 "$stat" --timeout 120 --max-stop 60000 --mpir "$launcher" \
         >"$work/out" 2>"$work/err" || status=$?
     skip_if_not_permitted
-    [ "$status" = 1 ] && grep -q "^$others" "$work/out"
+    [ "$status" = 1 ] && grep -q "^$others" "$work/out" &&
+        grep -q "do_SendOrStall .* 1  1 " "$work/out" &&
+        grep -q "MPI_Waitall.* 1  2 " "$work/out"
 }
 
 # Each rank runs, stopped by nobody and traced by nobody.
