@@ -13,8 +13,10 @@
 #else
 #define ENDS_MS 1000
 #endif
-/* Orphans end when nobody has answered in two rounds, with pauses of 250, 500 and
- * 1,000 ms; in the first ones nodes may answer that end themselves. */
+/* What a back-end below the killed commnode takes in addition. It ends after two
+ * rounds of adoption requests without an answer. The pauses before the first three
+ * rounds are 250, 500 and 1,000 ms. In the first round, a node that is about to
+ * end may still answer. */
 #define ORPHANS_END_MS 1750
 /* The load may change in that time, so a network that takes longer is tried so
  * often. It must end each time. */
