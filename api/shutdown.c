@@ -4,10 +4,6 @@
 #include "api/network.h"
 #include "topology/topology.h"
 
-/* How long a node may take to kill the nodes below it, for each level: longer
- * than a commnode waits for its children. */
-#define LEVEL_MS 4000
-
 /* How long cop_network_free() waits for a network that still runs. */
 #define FREE_TIMEOUT_MS 10000
 
@@ -67,12 +63,14 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     }
 }
 
-/* How long our children may take to kill the nodes below them. */
+/* How long our children may take to kill the nodes below them: nothing if they
+ * are back-ends. */
 static int grace_ms(const struct cop_network *network)
 {
     const struct topology *tree = driver_bootstrap(network->driver)->subtree;
+    int height = tree ? (int)topology_height(tree) : 0;
 
-    return tree ? LEVEL_MS * ((int)topology_height(tree) - 1) : 0;
+    return height > 1 ? DRIVER_LEVEL_MS * height : 0;
 }
 
 void network_abort(struct cop_network *network)

@@ -15,13 +15,8 @@
 #include "net/driver.h"
 #include "topology/topology.h"
 
-/* How long children may take to end before they are killed, for each level
- * below: a child must have killed its own children before it is killed itself,
- * or no process would wait for them. */
-#define REAP_MS 3000
-
-/* The same for a child that is stopped, as by SIGSTOP: it does not end by
- * itself unless it is about to be continued. */
+/* How long a child that is stopped, as by SIGSTOP, may take to end before it is
+ * killed: it does not end by itself unless it is about to be continued. */
 #define REAP_STOPPED_MS 1000
 
 /* A parent that ends closes its sockets within this time. */
@@ -178,7 +173,7 @@ static int commnode_live(struct commnode *commnode)
         driver_wait(driver, on_turn, commnode, COP_FOREVER);
         r = driver_error(driver);
         driver_reap(driver, REAP_STOPPED_MS,
-                    REAP_MS * levels(driver_bootstrap(driver)));
+                    DRIVER_LEVEL_MS * levels(driver_bootstrap(driver)));
     }
     driver_unlock(driver);
     return r;

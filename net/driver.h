@@ -152,6 +152,12 @@ void driver_flush(struct driver *driver);
  * `deliver` and `tell`: the background thread takes over quickly. Lock held. */
 void driver_attended(struct driver *driver);
 
+/* How long a node whose network has ended lets its children end before it kills
+ * them, for each level below the node. A child must have killed its own children
+ * before it is killed itself, or a back-end that hangs would be left running: a
+ * child may begin this much later than its parent. */
+#define DRIVER_LEVEL_MS 3000
+
 /* Wait up to `timeout_ms` for the children that we have started to end, for
  * those that are stopped, as by SIGSTOP, up to `stopped_ms` only; then kill
  * those that still live. Lock held. Returns how many were killed in the end. */
