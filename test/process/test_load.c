@@ -6,7 +6,7 @@
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 
-#define LOAD_S        20
+#define LOAD_S        10
 #define BUSY_PER_CORE 4
 #define BUSY_MAX      1024
 #define NUMBERS       200 /* of each back-end, in a round */

@@ -182,18 +182,25 @@ TEST(the_bound_of_many)
 
 static struct study_step steps[SEEDS][FAILURES];
 
-/* Run SEEDS seeds of an algorithm. */
-static void run_all(const char *shape, struct study_options options)
+/* Run seeds 1 to `count` of an algorithm. */
+static void run_seeds(const char *shape,
+                      struct study_options options,
+                      int count)
 {
     struct study_tree tree;
 
     options.failures = FAILURES;
     CHECK_OK(study_tree_init(&tree, shape, NULL));
-    for (int i = 0; i < SEEDS; i++) {
+    for (int i = 0; i < count; i++) {
         options.seed = (uint64_t)i + 1;
         CHECK_OK(study_run(&tree, &options, steps[i]));
     }
     study_tree_fini(&tree);
+}
+
+static void run_all(const char *shape, struct study_options options)
+{
+    run_seeds(shape, options, SEEDS);
 }
 
 static int compare_fan_outs(const void *a, const void *b)
@@ -256,8 +263,8 @@ TEST(runs_keep_their_sums)
                 .lag = algorithm % 2 ? 40 : 0,
             };
 
-            run_all(shapes[shape], options);
-            for (int i = 0; i < SEEDS; i++) {
+            run_seeds(shapes[shape], options, 4);
+            for (int i = 0; i < 4; i++) {
                 for (int j = 0; j < FAILURES; j++) {
                     const struct study_step *step = &steps[i][j];
                     const struct study_step *before = j ? step - 1 : step;
