@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "net/driver_parts.h"
 #include "net/listener.h"
+#include "topology/array.h"
 #include "topology/topology.h"
 
 /* Unproved connections beyond one for each back-end (PROTOCOL 1.2). */
@@ -32,19 +32,15 @@ struct connection *driver_links_find(const struct driver *driver, uint32_t link)
 /* The least number that is free; UINT32_MAX: out of memory. */
 static uint32_t free_link(struct driver_links *links)
 {
-    struct driver_link *list;
     uint32_t count = links->count;
 
     for (uint32_t i = 0; i < count; i++)
         if (!links->list[i].connection)
             return i;
-    list = realloc(links->list, (2 * count + 4) * sizeof(*list));
-    if (!list)
-        return UINT32_MAX;
-    memset(list + count, 0, (count + 4) * sizeof(*list));
-    links->list = list;
-    links->count = 2 * count + 4;
-    return count;
+    return array_reach(&links->list, &links->count, count,
+                       sizeof(*links->list)) < 0
+               ? UINT32_MAX
+               : count;
 }
 
 /* Number a connection. Returns the number, or UINT32_MAX: out of memory. */

@@ -1,7 +1,6 @@
 /* peers.c - the links of a node, and what happens when one ends. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/state.h"
 
@@ -39,25 +38,6 @@ void node_free_peer(struct peer *peer)
     free(peer);
 }
 
-/* Make `*list` hold index `index`; what is new is NULL. */
-static int node_grow(struct peer ***list, uint32_t *count, uint32_t index)
-{
-    uint32_t room = *count ? *count : 4;
-    struct peer **grown;
-
-    if (index < *count)
-        return 0;
-    while (room <= index)
-        room *= 2;
-    grown = realloc(*list, room * sizeof(struct peer *));
-    if (!grown)
-        return -ENOMEM;
-    memset(grown + *count, 0, (room - *count) * sizeof(struct peer *));
-    *list = grown;
-    *count = room;
-    return 0;
-}
-
 static uint32_t free_slot(const struct node *node)
 {
     uint32_t slot = 0;
@@ -87,8 +67,9 @@ struct peer *node_add_peer(struct node *node, const struct event *event)
     uint32_t slot = free_slot(node);
     struct peer *peer;
 
-    if (node_grow(&node->peers, &node->peer_count, slot) < 0 ||
-        node_grow(&node->links, &node->link_count, event->link) < 0)
+    if (array_reach(&node->peers, &node->peer_count, slot, sizeof(peer)) < 0 ||
+        array_reach(&node->links, &node->link_count, event->link,
+                    sizeof(peer)) < 0)
         return NULL;
     peer = calloc(1, sizeof(*peer));
     if (!peer)

@@ -12,7 +12,6 @@
  * is lost. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/state.h"
 
@@ -20,23 +19,13 @@
 static struct told *told_of(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
-    uint32_t room = suspicion->told_count ? suspicion->told_count : 64;
-    struct told *told;
 
-    if (rank < suspicion->told_count)
-        return &suspicion->told[rank];
-    while (room <= rank)
-        room *= 2;
-    told = realloc(suspicion->told, room * sizeof(*told));
-    if (!told) {
+    if (array_reach(&suspicion->told, &suspicion->told_count, rank,
+                    sizeof(*suspicion->told)) < 0) {
         node->failed = true;
         return NULL;
     }
-    memset(told + suspicion->told_count, 0,
-           (room - suspicion->told_count) * sizeof(*told));
-    suspicion->told = told;
-    suspicion->told_count = room;
-    return &told[rank];
+    return &suspicion->told[rank];
 }
 
 bool suspect_is_lost(const struct node *node, uint32_t rank)

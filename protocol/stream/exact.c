@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/state.h"
 #include "wire/packet.h"
@@ -43,21 +42,10 @@ void exact_free(struct exact *exact)
 /* The set of `slot`, made if need be; NULL: out of memory. */
 static struct ranks *set_at(struct exact *exact, uint32_t slot)
 {
-    uint32_t count = exact->set_count ? exact->set_count : 2;
-    struct ranks *sets;
-
-    if (slot < exact->set_count)
-        return &exact->sets[slot];
-    while (count <= slot)
-        count *= 2;
-    sets = realloc(exact->sets, count * sizeof(*sets));
-    if (!sets)
-        return NULL;
-    memset(sets + exact->set_count, 0,
-           (count - exact->set_count) * sizeof(*sets));
-    exact->sets = sets;
-    exact->set_count = count;
-    return &sets[slot];
+    return array_reach(&exact->sets, &exact->set_count, slot,
+                       sizeof(*exact->sets)) < 0
+               ? NULL
+               : &exact->sets[slot];
 }
 
 /* The members below the child that count are those of `members`. */

@@ -1,6 +1,5 @@
 /* pending.c - controls that take effect behind a packet of their stream
  * (PROTOCOL 3.1b). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/state.h"
@@ -112,7 +111,7 @@ void downward_pending(struct node *node, struct stream *stream)
 void pending_add(struct node *node, struct control *control)
 {
     struct stream *stream = node_stream(node, control->stream);
-    struct pending *list, *last = NULL;
+    struct pending *last = NULL;
 
     if (!stream || control->stream == 0)
         return;
@@ -126,14 +125,12 @@ void pending_add(struct node *node, struct control *control)
         control->parameters = NULL;
         return;
     }
-    list =
-        realloc(stream->pending, (stream->pending_count + 1) * sizeof(*list));
-    if (!list) {
+    if (array_grow(&stream->pending, stream->pending_count, sizeof(*last)) <
+        0) {
         node->failed = true;
         return;
     }
-    stream->pending = list;
-    list[stream->pending_count++] = (struct pending){
+    stream->pending[stream->pending_count++] = (struct pending){
         .type = control->type,
         .after = control->after,
         .parameters = control->parameters,

@@ -296,22 +296,13 @@ void totals_beat(struct node *node, struct stream *stream)
 /* Make room for the arrays of a call. */
 static int reserve_call(struct totals *totals, size_t count)
 {
-    struct frame *inputs;
-    uint32_t **lists[] = {&totals->inlets, &totals->keys, &totals->kept};
-
     if (count <= totals->room)
         return 0;
-    inputs = reallocarray(totals->inputs, count, sizeof(*inputs));
-    if (!inputs)
+    if (array_resize(&totals->inputs, count, sizeof(*totals->inputs)) < 0 ||
+        array_resize(&totals->inlets, count, sizeof(*totals->inlets)) < 0 ||
+        array_resize(&totals->keys, count, sizeof(*totals->keys)) < 0 ||
+        array_resize(&totals->kept, count, sizeof(*totals->kept)) < 0)
         return -ENOMEM;
-    totals->inputs = inputs;
-    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-        uint32_t *list = reallocarray(*lists[i], count, sizeof(*list));
-
-        if (!list)
-            return -ENOMEM;
-        *lists[i] = list;
-    }
     totals->room = count;
     return 0;
 }
@@ -585,16 +576,14 @@ void totals_part(struct node *node,
                  struct frame *frame)
 {
     struct totals *totals = stream->totals;
-    struct parting *list = reallocarray(
-        totals->partings, totals->parting_count + 1, sizeof(*list));
 
-    if (!list) {
+    if (array_grow(&totals->partings, totals->parting_count,
+                   sizeof(*totals->partings)) < 0) {
         frame_fini(frame);
         node->failed = true;
         return;
     }
-    totals->partings = list;
-    list[totals->parting_count++] = (struct parting){rank, *frame};
+    totals->partings[totals->parting_count++] = (struct parting){rank, *frame};
     frame->payload = NULL;
 }
 

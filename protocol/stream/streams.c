@@ -56,18 +56,15 @@ void node_free_stream(struct stream *stream)
 struct stream *node_add_stream(struct node *node,
                                const struct stream_definition *definition)
 {
-    struct stream **list = realloc(node->streams, (node->stream_count + 1) *
-                                                      sizeof(struct stream *));
     struct stream *stream = calloc(1, sizeof(*stream));
     enum cop_sync sync = definition->sync;
 
-    if (list)
-        node->streams = list;
     if (stream && node->role == NODE_FRONTEND)
         stream->root = calloc(1, sizeof(*stream->root));
     if (node->role == NODE_BACKEND)
         sync = COP_DO_NOT_WAIT; /* its own packets come one by one */
-    if (!list || !stream || (node->role == NODE_FRONTEND && !stream->root) ||
+    if (array_grow(&node->streams, node->stream_count, sizeof(stream)) < 0 ||
+        !stream || (node->role == NODE_FRONTEND && !stream->root) ||
         definition_copy(&stream->definition, definition) < 0 ||
         (definition->kind == STREAM_CUMULATIVE &&
          totals_new(&stream->totals) < 0) ||
@@ -79,8 +76,9 @@ struct stream *node_add_stream(struct node *node,
         return NULL;
     }
     assert(node->stream_count == 0 ||
-           list[node->stream_count - 1]->definition.id < definition->id);
-    list[node->stream_count++] = stream;
+           node->streams[node->stream_count - 1]->definition.id <
+               definition->id);
+    node->streams[node->stream_count++] = stream;
     return stream;
 }
 
@@ -100,19 +98,8 @@ void node_remove_stream(struct node *node, struct stream *stream)
 
 struct branch *stream_branch(struct stream *stream, uint32_t slot)
 {
-    struct branch *list = stream->branches;
-    uint32_t count = stream->branch_count ? stream->branch_count : 2;
-
-    if (slot < stream->branch_count)
-        return &list[slot];
-    while (count <= slot)
-        count *= 2;
-    list = realloc(list, count * sizeof(*list));
-    if (!list)
-        return NULL;
-    memset(list + stream->branch_count, 0,
-           (count - stream->branch_count) * sizeof(*list));
-    stream->branches = list;
-    stream->branch_count = count;
-    return &list[slot];
+    return array_reach(&stream->branches, &stream->branch_count, slot,
+                       sizeof(*stream->branches)) < 0
+               ? NULL
+               : &stream->branches[slot];
 }

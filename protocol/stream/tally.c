@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topology/array.h"
 #include "wire/fifo.h"
 
 /* The packets of one link. It is kept behind the link's end until its complete
@@ -100,26 +101,6 @@ static struct lane *lane_find(const struct tally *tally, uint32_t slot)
     return slot < tally->slot_count ? tally->slots[slot] : NULL;
 }
 
-/* Make `slots` hold `slot`. Returns 0 or -ENOMEM. */
-static int reserve_slot(struct tally *tally, uint32_t slot)
-{
-    uint32_t count = tally->slot_count ? tally->slot_count : 4;
-    struct lane **slots;
-
-    if (slot < tally->slot_count)
-        return 0;
-    while (count <= slot)
-        count *= 2;
-    slots = realloc(tally->slots, count * sizeof(struct lane *));
-    if (!slots)
-        return -ENOMEM;
-    memset(slots + tally->slot_count, 0,
-           (count - tally->slot_count) * sizeof(struct lane *));
-    tally->slots = slots;
-    tally->slot_count = count;
-    return 0;
-}
-
 /* The lane of `slot`, made if need be; NULL: out of memory. */
 static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
 {
@@ -128,13 +109,11 @@ static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
 
     if (lane)
         return lane;
-    if (reserve_slot(tally, slot) < 0)
+    if (array_reach(&tally->slots, &tally->slot_count, slot, sizeof(lane)) <
+            0 ||
+        array_grow(&tally->lanes, tally->lane_count, sizeof(lane)) < 0)
         return NULL;
-    lanes =
-        realloc(tally->lanes, (tally->lane_count + 1) * sizeof(struct lane *));
-    if (!lanes)
-        return NULL;
-    tally->lanes = lanes;
+    lanes = tally->lanes;
     lane = calloc(1, sizeof(*lane));
     if (!lane)
         return NULL;
@@ -407,18 +386,11 @@ static bool lowest_waiting(const struct tally *tally, struct wave_number *out)
 static int reserve_set(struct tally *tally, size_t count)
 {
     size_t room = tally->room ? tally->room * 2 : 8;
-    struct frame *frames;
-    uint32_t *ranks;
 
     if (count < tally->room)
         return 0;
-    frames = realloc(tally->frames, room * sizeof(*frames));
-    if (frames)
-        tally->frames = frames;
-    ranks = realloc(tally->ranks, room * sizeof(*ranks));
-    if (ranks)
-        tally->ranks = ranks;
-    if (!frames || !ranks)
+    if (array_resize(&tally->frames, room, sizeof(*tally->frames)) < 0 ||
+        array_resize(&tally->ranks, room, sizeof(*tally->ranks)) < 0)
         return -ENOMEM;
     tally->room = room;
     return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topology/array.h"
 #include "wire/fifo.h"
 #include "wire/packet.h"
 #include "wire/ranks.h"
@@ -100,22 +101,13 @@ void wave_free(struct wave *wave)
 /* The inlet of `slot`, made if need be; NULL: out of memory. */
 static struct inlet *inlet_at(struct wave *wave, uint32_t slot)
 {
-    struct inlet *inlets;
-    uint32_t count = wave->inlet_count ? wave->inlet_count : 4;
-
     if (slot < wave->inlet_count)
         return &wave->inlets[slot];
-    while (count <= slot)
-        count *= 2;
-    inlets = realloc(wave->inlets, count * sizeof(*inlets));
-    if (!inlets)
-        return NULL;
-    memset(inlets + wave->inlet_count, 0,
-           (count - wave->inlet_count) * sizeof(*inlets));
-    wave->inlets = inlets;
-    wave->inlet_count = count;
     wave->placed = false;
-    return &inlets[slot];
+    return array_reach(&wave->inlets, &wave->inlet_count, slot,
+                       sizeof(*wave->inlets)) < 0
+               ? NULL
+               : &wave->inlets[slot];
 }
 
 static void set_rank(struct wave *wave, struct inlet *inlet, uint32_t rank)
@@ -138,17 +130,15 @@ static int compare_places(const void *a, const void *b)
 /* Put the slots in order of rank (PROTOCOL 4.3a). */
 static int place_all(struct wave *wave)
 {
-    struct place *places;
-
     if (wave->placed || wave->inlet_count == 0)
         return 0;
-    places = realloc(wave->places, wave->inlet_count * sizeof(*places));
-    if (!places)
+    if (array_resize(&wave->places, wave->inlet_count, sizeof(*wave->places)) <
+        0)
         return -ENOMEM;
-    wave->places = places;
     for (uint32_t i = 0; i < wave->inlet_count; i++)
-        places[i] = (struct place){wave->inlets[i].rank, i};
-    qsort(places, wave->inlet_count, sizeof(*places), compare_places);
+        wave->places[i] = (struct place){wave->inlets[i].rank, i};
+    qsort(wave->places, wave->inlet_count, sizeof(*wave->places),
+          compare_places);
     wave->placed = true;
     return 0;
 }
@@ -194,10 +184,9 @@ int wave_leave(struct wave *wave, uint32_t slot)
         return 0;
     inlet = &wave->inlets[slot];
     if (inlet->fifo.count > 0) {
-        left = realloc(wave->left, (wave->left_count + 1) * sizeof(*left));
-        if (!left)
+        if (array_grow(&wave->left, wave->left_count, sizeof(*left)) < 0)
             return -ENOMEM;
-        wave->left = left;
+        left = wave->left;
         for (i = wave->left_count++; i > 0 && left[i - 1].rank > inlet->rank;
              i--)
             left[i] = left[i - 1];
@@ -311,26 +300,15 @@ int wave_put(struct wave *wave,
 static int reserve_set(struct wave *wave, size_t count)
 {
     size_t room = wave->room ? wave->room : 8;
-    struct frame *frames;
-    uint32_t *ranks, *slots, *credits;
 
     if (count <= wave->room)
         return 0;
     while (room < count)
         room *= 2;
-    frames = realloc(wave->frames, room * sizeof(*frames));
-    if (frames)
-        wave->frames = frames;
-    ranks = realloc(wave->ranks, room * sizeof(*ranks));
-    if (ranks)
-        wave->ranks = ranks;
-    slots = realloc(wave->slots, room * sizeof(*slots));
-    if (slots)
-        wave->slots = slots;
-    credits = realloc(wave->credits, room * sizeof(*credits));
-    if (credits)
-        wave->credits = credits;
-    if (!frames || !ranks || !slots || !credits)
+    if (array_resize(&wave->frames, room, sizeof(*wave->frames)) < 0 ||
+        array_resize(&wave->ranks, room, sizeof(*wave->ranks)) < 0 ||
+        array_resize(&wave->slots, room, sizeof(*wave->slots)) < 0 ||
+        array_resize(&wave->credits, room, sizeof(*wave->credits)) < 0)
         return -ENOMEM;
     wave->room = room;
     return 0;
