@@ -14,94 +14,20 @@
 
 static const unsigned char mark[] = {'a', 'v', 'g', 1};
 
-/* Sums of one kind of number. */
-enum kind {
-    SIGNED,
-    UNSIGNED,
-    REAL,
-};
-
-union wide {
-    int64_t i;
-    uint64_t u;
-    double f;
-};
-
 /* Sums over the packets of a wave, or over all that were joined. */
 struct sums {
     int value_count; /* -1: nothing was added yet */
     enum cop_type types[AVG_VALUES];
-    struct cop_value values[AVG_VALUES]; /* of union wide */
+    struct cop_value values[AVG_VALUES]; /* of union numeric_wide */
     uint64_t backends;
     int32_t tag;  /* join form: of the packet that was joined last */
     bool divides; /* join form: to be packed for the application */
 };
 
-static enum kind kind_of(enum cop_type type)
-{
-    switch (type) {
-    case COP_CHAR:
-    case COP_INT16:
-    case COP_INT32:
-    case COP_INT64:
-        return SIGNED;
-    case COP_UCHAR:
-    case COP_UINT16:
-    case COP_UINT32:
-    case COP_UINT64:
-        return UNSIGNED;
-    case COP_FLOAT:
-    case COP_DOUBLE:
-    case COP_STRING:
-        return REAL;
-    }
-    return REAL;
-}
-
-static enum cop_type wide_type(enum kind kind)
-{
-    static const enum cop_type types[] = {
-        [SIGNED] = COP_INT64,
-        [UNSIGNED] = COP_UINT64,
-        [REAL] = COP_DOUBLE,
-    };
-
-    return types[kind];
-}
-
-static union wide read_element(enum cop_type type, const void *data, uint64_t i)
-{
-    switch (type) {
-    case COP_CHAR:
-        return (union wide){.i = ((const signed char *)data)[i]};
-    case COP_UCHAR:
-        return (union wide){.u = ((const unsigned char *)data)[i]};
-    case COP_INT16:
-        return (union wide){.i = ((const int16_t *)data)[i]};
-    case COP_UINT16:
-        return (union wide){.u = ((const uint16_t *)data)[i]};
-    case COP_INT32:
-        return (union wide){.i = ((const int32_t *)data)[i]};
-    case COP_UINT32:
-        return (union wide){.u = ((const uint32_t *)data)[i]};
-    case COP_INT64:
-        return (union wide){.i = ((const int64_t *)data)[i]};
-    case COP_UINT64:
-        return (union wide){.u = ((const uint64_t *)data)[i]};
-    case COP_FLOAT:
-        return (union wide){.f = ((const float *)data)[i]};
-    case COP_DOUBLE:
-        return (union wide){.f = ((const double *)data)[i]};
-    case COP_STRING:
-        break;
-    }
-    return (union wide){.u = 0};
-}
-
 static void write_element(enum cop_type type,
                           void *data,
                           uint64_t i,
-                          union wide from)
+                          union numeric_wide from)
 {
     switch (type) {
     case COP_CHAR:
@@ -128,38 +54,36 @@ static void write_element(enum cop_type type,
     case COP_INT64:
     case COP_UINT64:
     case COP_DOUBLE:
-        ((union wide *)data)[i] = from;
+        ((union numeric_wide *)data)[i] = from;
         break;
     case COP_STRING:
         break;
     }
 }
 
-/* Add `more` to `sum`; false if the sum does not fit. */
-static bool add_element(enum kind kind, union wide *sum, union wide more)
+/* Add `more` to `sum`, both of `wide` type; false if the sum does not fit. */
+static bool add_element(enum cop_type wide,
+                        union numeric_wide *sum,
+                        union numeric_wide more)
 {
-    switch (kind) {
-    case SIGNED:
+    if (wide == COP_INT64)
         return !__builtin_add_overflow(sum->i, more.i, &sum->i);
-    case UNSIGNED:
+    if (wide == COP_UINT64)
         return !__builtin_add_overflow(sum->u, more.u, &sum->u);
-    case REAL:
-        sum->f += more.f;
-        return true;
-    }
-    return false;
+    sum->f += more.f;
+    return true;
 }
 
-static union wide divide_sum(enum kind kind, union wide sum, uint64_t by)
+static union numeric_wide divide_sum(enum cop_type wide,
+                                     union numeric_wide sum,
+                                     uint64_t by)
 {
-    switch (kind) {
-    case SIGNED:
-        return (union wide){.i = sum.i / (int64_t)by};
-    case UNSIGNED:
-        return (union wide){.u = sum.u / by};
-    case REAL:
-        return (union wide){.f = sum.f / (double)by};
-    }
+    if (wide == COP_INT64)
+        sum.i /= (int64_t)by;
+    else if (wide == COP_UINT64)
+        sum.u /= by;
+    else
+        sum.f /= (double)by;
     return sum;
 }
 
@@ -199,10 +123,20 @@ static bool read_sums(struct reading *out,
     for (uint64_t i = 0; i < (uint64_t)out->count; i++) {
         out->types[i] = (enum cop_type)head[sizeof(mark) + i];
         if (out->types[i] >= COP_STRING ||
-            out->values[i].type != wide_type(kind_of(out->types[i])))
+            out->values[i].type != numeric_wide_type(out->types[i]))
             return false;
     }
     return out->backends > 0 && out->backends <= INT64_MAX;
+}
+
+/* Read the packet of one back-end. */
+static void read_numbers(struct reading *out,
+                         struct cop_value values[COP_VALUES_MAX],
+                         int count)
+{
+    *out = (struct reading){.values = values, .count = count, .backends = 1};
+    for (int i = 0; i < count; i++)
+        out->types[i] = values[i].type;
 }
 
 static int read_packet(struct cop_filter_call *call,
@@ -222,9 +156,7 @@ static int read_packet(struct cop_filter_call *call,
                                "%d can be averaged",
                                cop_filter_inlet(call, index), count,
                                AVG_VALUES);
-    *out = (struct reading){.values = values, .count = count, .backends = 1};
-    for (int i = 0; i < count; i++)
-        out->types[i] = values[i].type;
+    read_numbers(out, values, count);
     return 0;
 }
 
@@ -237,12 +169,12 @@ static int sums_begin(struct sums *sums, const struct reading *reading)
     sums->value_count = 0;
     for (int i = 0; i < reading->count; i++) {
         count = reading->values[i].count;
-        data = calloc(count ? count : 1, sizeof(union wide));
+        data = calloc(count ? count : 1, sizeof(union numeric_wide));
         if (!data)
             return -ENOMEM;
         sums->types[i] = reading->types[i];
         sums->values[i] = (struct cop_value){
-            .type = wide_type(kind_of(reading->types[i])),
+            .type = numeric_wide_type(reading->types[i]),
             .shape = reading->values[i].shape,
             .count = count,
             .data = data,
@@ -263,42 +195,28 @@ static bool is_same_format(const struct sums *sums,
     return sums->value_count == reading->count;
 }
 
-/* Whether all sums with `reading` fit; `sums` stays as it is. */
-static bool sums_fit(const struct sums *sums, const struct reading *reading)
-{
-    if (reading->backends > INT64_MAX - sums->backends)
-        return false;
-    for (int v = 0; v < sums->value_count; v++) {
-        const struct cop_value *value = &reading->values[v];
-        const union wide *data = sums->values[v].data;
-        enum kind kind = kind_of(sums->types[v]);
-
-        for (uint64_t i = 0; i < value->count; i++) {
-            union wide sum = data[i];
-
-            if (!add_element(kind, &sum,
-                             read_element(value->type, value->data, i)))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool sums_add(struct sums *sums, const struct reading *reading)
+/* Add `reading`, or, if `dry`, only see whether all sums fit. Returns whether they
+ * do; if not, some may have been added. */
+static bool sums_add(struct sums *sums, const struct reading *reading, bool dry)
 {
     if (reading->backends > INT64_MAX - sums->backends)
         return false; /* it is what sums are divided by */
     for (int v = 0; v < sums->value_count; v++) {
         const struct cop_value *value = &reading->values[v];
-        union wide *data = (union wide *)sums->values[v].data;
-        enum kind kind = kind_of(sums->types[v]);
+        union numeric_wide *data = (union numeric_wide *)sums->values[v].data;
 
-        for (uint64_t i = 0; i < value->count; i++)
-            if (!add_element(kind, &data[i],
-                             read_element(value->type, value->data, i)))
+        for (uint64_t i = 0; i < value->count; i++) {
+            union numeric_wide sum = data[i];
+
+            if (!add_element(sums->values[v].type, &sum,
+                             numeric_element(value->type, value->data, i)))
                 return false;
+            if (!dry)
+                data[i] = sum;
+        }
     }
-    sums->backends += reading->backends;
+    if (!dry)
+        sums->backends += reading->backends;
     return true;
 }
 
@@ -325,7 +243,7 @@ static int sums_take(struct sums *sums,
                                "format and lengths",
                                cop_filter_inlet(call, index),
                                cop_filter_inlet(call, 0));
-    if (!sums_add(sums, &reading))
+    if (!sums_add(sums, &reading, false))
         return cop_filter_fail(call,
                                "the sum with the packet from rank %u does not "
                                "fit in 64 bits",
@@ -358,13 +276,13 @@ static int sums_pack(const struct sums *sums,
 static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
 {
     for (int v = 0; v < sums->value_count; v++) {
-        union wide *data = (union wide *)sums->values[v].data;
-        enum kind kind = kind_of(sums->types[v]);
+        union numeric_wide *data = (union numeric_wide *)sums->values[v].data;
+        enum cop_type wide = sums->values[v].type;
 
         /* No original type is wider, so no sum is overwritten unread. */
         for (uint64_t i = 0; i < sums->values[v].count; i++)
             write_element(sums->types[v], data, i,
-                          divide_sum(kind, data[i], sums->backends));
+                          divide_sum(wide, data[i], sums->backends));
         sums->values[v].type = sums->types[v];
     }
     return cop_packet_new_values(out, tag, sums->values,
@@ -435,9 +353,7 @@ static int avg_read(const struct cop_packet *packet,
                                "a packet has %d values: at most %d can be "
                                "averaged",
                                count, AVG_VALUES);
-    *out = (struct reading){.values = values, .count = count, .backends = 1};
-    for (int i = 0; i < count; i++)
-        out->types[i] = values[i].type;
+    read_numbers(out, values, count);
     return 0;
 }
 
@@ -467,10 +383,10 @@ static int avg_join(void *state,
                                "the total so far: all must have the same "
                                "format and lengths",
                                cop_packet_format(packet));
-    if (!sums_fit(sums, &reading))
+    if (!sums_add(sums, &reading, true))
         return cop_filter_fail(call, "the sum of all packets does not fit in "
                                      "64 bits");
-    sums_add(sums, &reading);
+    sums_add(sums, &reading, false);
     sums->tag = cop_packet_tag(packet);
     return 0;
 }

@@ -75,31 +75,12 @@ static int set_bins(struct histogram *histogram,
 
 static double read_number(enum cop_type type, const void *data, uint64_t i)
 {
-    switch (type) {
-    case COP_CHAR:
-        return ((const signed char *)data)[i];
-    case COP_UCHAR:
-        return ((const unsigned char *)data)[i];
-    case COP_INT16:
-        return ((const int16_t *)data)[i];
-    case COP_UINT16:
-        return ((const uint16_t *)data)[i];
-    case COP_INT32:
-        return ((const int32_t *)data)[i];
-    case COP_UINT32:
-        return ((const uint32_t *)data)[i];
-    case COP_INT64:
-        return (double)((const int64_t *)data)[i];
-    case COP_UINT64:
-        return (double)((const uint64_t *)data)[i];
-    case COP_FLOAT:
-        return (double)((const float *)data)[i];
-    case COP_DOUBLE:
-        return ((const double *)data)[i];
-    case COP_STRING:
-        break;
-    }
-    return 0;
+    enum cop_type wide = numeric_wide_type(type);
+    union numeric_wide number = numeric_element(type, data, i);
+
+    if (wide == COP_INT64)
+        return (double)number.i;
+    return wide == COP_UINT64 ? (double)number.u : number.f;
 }
 
 /* The place of `number` in the counts. */

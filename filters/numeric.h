@@ -21,6 +21,68 @@ enum numeric_op {
     NUMERIC_MAX,
 };
 
+/* A number of any type, in 64 bits. */
+union numeric_wide {
+    int64_t i;
+    uint64_t u;
+    double f;
+};
+
+/* Which of them holds the numbers of `type`: COP_INT64, COP_UINT64 or COP_DOUBLE.
+ */
+static inline enum cop_type numeric_wide_type(enum cop_type type)
+{
+    switch (type) {
+    case COP_CHAR:
+    case COP_INT16:
+    case COP_INT32:
+    case COP_INT64:
+        return COP_INT64;
+    case COP_UCHAR:
+    case COP_UINT16:
+    case COP_UINT32:
+    case COP_UINT64:
+        return COP_UINT64;
+    case COP_FLOAT:
+    case COP_DOUBLE:
+    case COP_STRING:
+        break;
+    }
+    return COP_DOUBLE;
+}
+
+/* Number `i` of an array of `type`. */
+static inline union numeric_wide numeric_element(enum cop_type type,
+                                                 const void *data,
+                                                 uint64_t i)
+{
+    switch (type) {
+    case COP_CHAR:
+        return (union numeric_wide){.i = ((const signed char *)data)[i]};
+    case COP_UCHAR:
+        return (union numeric_wide){.u = ((const unsigned char *)data)[i]};
+    case COP_INT16:
+        return (union numeric_wide){.i = ((const int16_t *)data)[i]};
+    case COP_UINT16:
+        return (union numeric_wide){.u = ((const uint16_t *)data)[i]};
+    case COP_INT32:
+        return (union numeric_wide){.i = ((const int32_t *)data)[i]};
+    case COP_UINT32:
+        return (union numeric_wide){.u = ((const uint32_t *)data)[i]};
+    case COP_INT64:
+        return (union numeric_wide){.i = ((const int64_t *)data)[i]};
+    case COP_UINT64:
+        return (union numeric_wide){.u = ((const uint64_t *)data)[i]};
+    case COP_FLOAT:
+        return (union numeric_wide){.f = ((const float *)data)[i]};
+    case COP_DOUBLE:
+        return (union numeric_wide){.f = ((const double *)data)[i]};
+    case COP_STRING:
+        break;
+    }
+    return (union numeric_wide){.u = 0};
+}
+
 /* Bytes of one element of `type`; 0 for a string. */
 static inline size_t numeric_len(enum cop_type type)
 {
@@ -58,6 +120,12 @@ static inline size_t numeric_len(enum cop_type type)
         }                                                                      \
     } while (0)
 
+/* The case of a switch over `type`. */
+#define NUMERIC_CASE(TYPE, T, CHOOSE)                                          \
+    case TYPE:                                                                 \
+        NUMERIC_LOOP(T, CHOOSE);                                               \
+        break
+
 static inline void numeric_sum(enum cop_type type,
                                void *into,
                                const void *from,
@@ -65,27 +133,15 @@ static inline void numeric_sum(enum cop_type type,
 {
     switch (type) {
     case COP_CHAR:
-    case COP_UCHAR:
-        NUMERIC_LOOP(uint8_t, a + b);
-        break;
+        NUMERIC_CASE(COP_UCHAR, uint8_t, a + b);
     case COP_INT16:
-    case COP_UINT16:
-        NUMERIC_LOOP(uint16_t, a + b);
-        break;
+        NUMERIC_CASE(COP_UINT16, uint16_t, a + b);
     case COP_INT32:
-    case COP_UINT32:
-        NUMERIC_LOOP(uint32_t, a + b);
-        break;
+        NUMERIC_CASE(COP_UINT32, uint32_t, a + b);
     case COP_INT64:
-    case COP_UINT64:
-        NUMERIC_LOOP(uint64_t, a + b);
-        break;
-    case COP_FLOAT:
-        NUMERIC_LOOP(float, a + b);
-        break;
-    case COP_DOUBLE:
-        NUMERIC_LOOP(double, a + b);
-        break;
+        NUMERIC_CASE(COP_UINT64, uint64_t, a + b);
+        NUMERIC_CASE(COP_FLOAT, float, a + b);
+        NUMERIC_CASE(COP_DOUBLE, double, a + b);
     case COP_STRING:
         break;
     }
@@ -94,55 +150,19 @@ static inline void numeric_sum(enum cop_type type,
 /* One extreme for all types; BETTER compares `b` with `a`. */
 #define NUMERIC_EXTREME(BETTER)                                                \
     switch (type) {                                                            \
-    case COP_CHAR:                                                             \
-        NUMERIC_LOOP(signed char, b BETTER a ? b : a);                         \
-        break;                                                                 \
-    case COP_UCHAR:                                                            \
-        NUMERIC_LOOP(unsigned char, b BETTER a ? b : a);                       \
-        break;                                                                 \
-    case COP_INT16:                                                            \
-        NUMERIC_LOOP(int16_t, b BETTER a ? b : a);                             \
-        break;                                                                 \
-    case COP_UINT16:                                                           \
-        NUMERIC_LOOP(uint16_t, b BETTER a ? b : a);                            \
-        break;                                                                 \
-    case COP_INT32:                                                            \
-        NUMERIC_LOOP(int32_t, b BETTER a ? b : a);                             \
-        break;                                                                 \
-    case COP_UINT32:                                                           \
-        NUMERIC_LOOP(uint32_t, b BETTER a ? b : a);                            \
-        break;                                                                 \
-    case COP_INT64:                                                            \
-        NUMERIC_LOOP(int64_t, b BETTER a ? b : a);                             \
-        break;                                                                 \
-    case COP_UINT64:                                                           \
-        NUMERIC_LOOP(uint64_t, b BETTER a ? b : a);                            \
-        break;                                                                 \
-    case COP_FLOAT:                                                            \
-        NUMERIC_LOOP(float, b BETTER a || a != a ? b : a);                     \
-        break;                                                                 \
-    case COP_DOUBLE:                                                           \
-        NUMERIC_LOOP(double, b BETTER a || a != a ? b : a);                    \
-        break;                                                                 \
+        NUMERIC_CASE(COP_CHAR, signed char, b BETTER a ? b : a);               \
+        NUMERIC_CASE(COP_UCHAR, unsigned char, b BETTER a ? b : a);            \
+        NUMERIC_CASE(COP_INT16, int16_t, b BETTER a ? b : a);                  \
+        NUMERIC_CASE(COP_UINT16, uint16_t, b BETTER a ? b : a);                \
+        NUMERIC_CASE(COP_INT32, int32_t, b BETTER a ? b : a);                  \
+        NUMERIC_CASE(COP_UINT32, uint32_t, b BETTER a ? b : a);                \
+        NUMERIC_CASE(COP_INT64, int64_t, b BETTER a ? b : a);                  \
+        NUMERIC_CASE(COP_UINT64, uint64_t, b BETTER a ? b : a);                \
+        NUMERIC_CASE(COP_FLOAT, float, b BETTER a || a != a ? b : a);          \
+        NUMERIC_CASE(COP_DOUBLE, double, b BETTER a || a != a ? b : a);        \
     case COP_STRING:                                                           \
         break;                                                                 \
     }
-
-static inline void numeric_min(enum cop_type type,
-                               void *into,
-                               const void *from,
-                               uint64_t count)
-{
-    NUMERIC_EXTREME(<)
-}
-
-static inline void numeric_max(enum cop_type type,
-                               void *into,
-                               const void *from,
-                               uint64_t count)
-{
-    NUMERIC_EXTREME(>)
-}
 
 /* Combine `count` elements of `from` with those of `into`. */
 static inline void numeric_combine(enum numeric_op op,
@@ -156,10 +176,10 @@ static inline void numeric_combine(enum numeric_op op,
         numeric_sum(type, into, from, count);
         break;
     case NUMERIC_MIN:
-        numeric_min(type, into, from, count);
+        NUMERIC_EXTREME(<)
         break;
     case NUMERIC_MAX:
-        numeric_max(type, into, from, count);
+        NUMERIC_EXTREME(>)
         break;
     }
 }
