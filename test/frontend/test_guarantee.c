@@ -312,8 +312,3 @@ TEST(another_version_on_one_host_is_refused)
     snprintf(clean, sizeof(clean), "rm -r '%s'", work);
     CHECK_OK(system(clean));
 }
-
-int main(void)
-{
-    return check_run("guarantees");
-}

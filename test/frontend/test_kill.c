@@ -15,8 +15,17 @@
 #define DESCENT  64  /* processes of one network */
 #define DELAY_MS 120 /* the kill comes at most so late */
 
+#define STEP_MS 50 /* of one call of the front-end */
+
 /* The front-end has ended: each of its calls is patient. */
 #define ENDS_MS (4 * TREE_PATIENCE_MS)
+
+/* Exit statuses of the front-end beside EXIT_SUCCESS for an orderly end: for an
+ * error that was told, and for a loss that was not told in time. */
+enum {
+    TOLD = 3,
+    UNTOLD = 4
+};
 
 static unsigned seed;
 
@@ -52,28 +61,106 @@ static size_t family(pid_t root, pid_t *list)
     return count;
 }
 
+/* ---- the front-end ---- */
+
+/* Whether an event has told of a loss. */
+static bool is_lost(struct cop_network *network)
+{
+    struct cop_event event = COP_EVENT_INIT;
+
+    while (cop_network_event(network, &event, 0) == 0)
+        if (event.type == COP_EVENT_NODE_LOST ||
+            event.type == COP_EVENT_BACKEND_LOST ||
+            event.type == COP_EVENT_ENDED)
+            return true;
+    return false;
+}
+
+/* One question to all, or one sync. */
+static void work(struct cop_stream *stream, bool syncs)
+{
+    struct cop_packet *answer = NULL;
+
+    cop_stream_send(stream, TAG_ECHO, "%d", 1);
+    if (syncs)
+        cop_stream_sync(stream, STEP_MS, NULL);
+    if (cop_stream_receive(stream, &answer, STEP_MS) == 0)
+        cop_packet_free(answer);
+}
+
+static int work_until_lost(struct cop_network *network, bool syncs)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    struct cop_stream *stream;
+    struct cop_error error;
+
+    options.up_filter = "sum";
+    if (cop_stream_open(&stream, network, cop_network_everyone(network),
+                        &options, &error) < 0) {
+        printf("open: %s\n", error.text);
+        return TOLD;
+    }
+    cop_stream_set_send_timeout(stream, STEP_MS);
+    while (!is_lost(network)) {
+        if (tree_now_ms() > deadline_ms)
+            return UNTOLD;
+        work(stream, syncs);
+    }
+    return EXIT_SUCCESS;
+}
+
+/* The front-end: launches `shape`, says so with a line, and then sends and
+ * receives (in the phase "sync", or syncs) until an event tells of a loss; the
+ * phases "launch" and "shutdown" end it at once. Every call has a time-out. Returns
+ * its exit status. */
+static int be_front_end(const char *phase, const char *shape)
+{
+    char *argv[] = {tree_program("member"), NULL};
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_error error;
+    int status = EXIT_SUCCESS;
+
+    launch.topology_shape = shape;
+    launch.backend_argv = argv;
+    be_patient(&launch);
+    if (cop_network_launch(&network, &launch, &error) < 0) {
+        printf("launch: %s\n", error.text);
+        return *error.text ? TOLD : EXIT_FAILURE;
+    }
+    printf("launched\n");
+    fflush(stdout);
+    if (strcmp(phase, "traffic") == 0 || strcmp(phase, "sync") == 0)
+        status = work_until_lost(network, strcmp(phase, "sync") == 0);
+    if (cop_network_shutdown(network, TREE_PATIENCE_MS) < 0 &&
+        status == EXIT_SUCCESS)
+        printf("shutdown: not all ended by themselves\n");
+    cop_network_free(network);
+    return status;
+}
+
 /* Start the front-end; its output comes by `*out`. */
 static pid_t start(const char *phase, const char *shape, int *out)
 {
-    char member[4096];
-    int ends[2];
+    int ends[2], status;
     pid_t pid;
 
     CHECK_OK(pipe2(ends, O_CLOEXEC));
-    snprintf(member, sizeof(member), "%s", tree_program("member"));
     fflush(NULL);
     pid = fork();
     if (pid == 0) {
-        const char *victim = tree_program("victim");
-
         dup2(ends[1], STDOUT_FILENO);
-        execl(victim, victim, phase, shape, member, (char *)NULL);
-        _exit(127);
+        status = be_front_end(phase, shape);
+        fflush(stdout);
+        _exit(status);
     }
     close(ends[1]);
     *out = ends[0];
     return pid;
 }
+
+/* ---- its end ---- */
 
 /* Wait until the front-end says that it is launched, or ends. */
 static void wait_launched(int out)
@@ -137,7 +224,7 @@ static bool kill_one(const char *phase, const char *shape)
         right = status != -1;
     else
         right = status != -1 && WIFEXITED(status) &&
-                (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3);
+                (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == TOLD);
     clean = tree_is_clean(TREE_PATIENCE_MS);
     if (!right || !clean)
         fprintf(stderr,

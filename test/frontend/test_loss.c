@@ -58,27 +58,6 @@ TEST(a_backend_that_closes_all_descriptors)
     }
 }
 
-/* A commnode dies: an event names it, its children get another parent, and no
- * back-end is lost. */
-TEST(a_commnode_that_is_killed)
-{
-    struct cop_network *network = tree_launch("2x2x2");
-    const struct cop_communicator *all = cop_network_everyone(network);
-    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
-    pid_t commnode =
-        nodes_parent(tree_pid(network, tree_rank(network, 0)), NULL);
-    struct cop_event event;
-
-    CU_ASSERT_FATAL(commnode > 1 && commnode != getpid());
-    CHECK_OK(kill(commnode, SIGKILL));
-    CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
-    CU_ASSERT_EQUAL(event.rank, 3);
-    CHECK_OK(tree_sync(sum));
-    tree_check_sum(sum, 1, 8);
-    CU_ASSERT_EQUAL(cop_communicator_size(all), 8);
-    tree_end(network);
-}
-
 struct syncer {
     pthread_t thread;
     struct cop_stream *stream;
@@ -181,33 +160,6 @@ TEST(a_lossy_sync_names_the_broken_link_only)
     CU_ASSERT_STRING_EQUAL(event.text, "3-1");
     tree_end(network);
     unlink(session);
-}
-
-/* The front-end is killed: all processes of its network end, without waiting for
- * a time-out. */
-TEST(a_frontend_that_is_killed)
-{
-    for (size_t i = 0; i < TREE_SHAPES; i++) {
-        int ready[2];
-        char byte;
-        pid_t pid;
-
-        CHECK_OK(pipe(ready));
-        pid = fork();
-        CU_ASSERT_FATAL(pid >= 0);
-        if (pid == 0) {
-            tree_launch(tree_shapes[i]);
-            if (write(ready[1], "", 1) != 1)
-                _exit(1);
-            for (;;)
-                pause();
-        }
-        close(ready[1]);
-        CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
-        close(ready[0]);
-        CHECK_OK(kill(pid, SIGKILL));
-        CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
-    }
 }
 
 /* A stopped back-end does not end by itself: the shutdown kills it, and says so.

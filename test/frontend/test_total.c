@@ -161,8 +161,3 @@ TEST(nothing_has_no_total)
     CU_ASSERT_PTR_NULL(packet);
     tree_end(network);
 }
-
-int main(void)
-{
-    return check_run("totals");
-}

@@ -321,8 +321,3 @@ TEST(a_total_that_nobody_asks_for)
     cop_packet_free(packet);
     tree_end(network);
 }
-
-int main(void)
-{
-    return check_run("unruly");
-}
