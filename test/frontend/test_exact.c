@@ -108,22 +108,6 @@ TEST(a_backend_leaves)
     tree_end(network);
 }
 
-/* `keep` smaller than one packet: each packet waits for the one before, and all
- * come. */
-TEST(keep_smaller_than_a_packet)
-{
-    struct cop_network *network = tree_launch("2x2");
-    struct cop_stream *stream = open_exact(network, 1);
-    uint32_t ranks[4];
-
-    for (size_t i = 0; i < 4; i++)
-        ranks[i] = tree_rank(network, i);
-    CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 50));
-    for (uint32_t index = 0; index < 50; index++)
-        check_wave(stream, ranks, 4, index);
-    tree_end(network);
-}
-
 /* The calls that are for the other end, or for other streams. */
 TEST(calls_that_do_not_fit)
 {
