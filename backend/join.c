@@ -9,8 +9,7 @@
 #include "api/options.h"
 #include "net/session.h"
 
-/* A joiner that was turned away everywhere calls again for so long, so long
- * apart. */
+/* How long a joiner that every node turned away calls again, and how often. */
 #define TRY_FOR_MS   2000
 #define TRY_AGAIN_MS 100
 

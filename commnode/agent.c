@@ -28,8 +28,7 @@
 #include "topology/topology.h"
 #include "wire/limits.h"
 
-/* A node that this agent starts; `index` and `parent` are indices of the
- * topology. */
+/* A node that this agent starts. Indices are those of the topology. */
 struct started {
     struct program program;
     uint32_t index;

@@ -1,5 +1,4 @@
-/* crash.h - a commnode whose filter call crashes says so before it dies
- * (PROTOCOL 11.5). */
+/* crash.h - a commnode reports a crash in a filter call (PROTOCOL 11.5). */
 #pragma once
 
 #include "net/driver.h"

@@ -93,8 +93,7 @@ static void sums_fini(struct sums *sums)
         free((void *)sums->values[i].data);
 }
 
-/* A packet as read: its values, their original types, and how many back-ends
- * are in it. */
+/* A packet as read: values, original types, how many back-ends are in it. */
 struct reading {
     struct cop_value *values; /* without the mark and the count around them */
     int count;

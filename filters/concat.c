@@ -30,8 +30,7 @@ static int value_count(struct cop_filter_call *call, size_t index, int expected)
     return count;
 }
 
-/* Set type, shape and length of the array that value `v` of all packets makes.
- */
+/* Set type, shape and length of the array of value `v` of all packets. */
 static int measure_value(struct cop_filter_call *call,
                          size_t v,
                          struct cop_value *out)

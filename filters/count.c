@@ -31,8 +31,7 @@ static int count_init(void **state, struct cop_filter_call *call)
     return *state ? 0 : -ENOMEM;
 }
 
-/* In a back-end packets are the application's, of any format; in other nodes
- * they are totals. */
+/* A back-end gets the application's packets; other nodes get totals. */
 static int count_join(void *state,
                       const struct cop_packet *packet,
                       struct cop_filter_call *call)

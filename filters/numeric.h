@@ -28,8 +28,7 @@ union numeric_wide {
     double f;
 };
 
-/* Which of them holds the numbers of `type`: COP_INT64, COP_UINT64 or COP_DOUBLE.
- */
+/* Which of them holds `type`: COP_INT64, COP_UINT64 or COP_DOUBLE. */
 static inline enum cop_type numeric_wide_type(enum cop_type type)
 {
     switch (type) {
@@ -262,8 +261,7 @@ static inline int numeric_match(struct cop_filter_call *call,
     return 0;
 }
 
-/* Copy `values` to the memory at `room`, aligned to eight bytes; `out` refers to
- * the copies. */
+/* Copy `values` to `room`, aligned to 8 bytes; `out` refers to the copies. */
 static inline void numeric_copy(struct cop_value *out,
                                 const struct cop_value *values,
                                 int count,

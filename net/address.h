@@ -50,8 +50,7 @@ int address_resolve(const char *name,
                     size_t room,
                     const char **why);
 
-/* Copy such a text, with `port` instead of its ports. Returns 0, -EBADMSG or
- * -ENOSPC. */
+/* Copy such a text with `port` in it. Returns 0, -EBADMSG or -ENOSPC. */
 int address_at_port(const char *text, uint16_t port, char *out, size_t room);
 
 /* Whether `host` is a usual name of this machine: localhost, 127.0.0.1, ::1, or

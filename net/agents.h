@@ -40,8 +40,7 @@ void agents_own_names(const char *names[2], char room[LIMIT_HOST_NAME + 1]);
  * a domain. */
 bool agents_is_own(const char *host);
 
-/* Why `host` is among the hosts that are left out (`bootstrap.absent`), or NULL:
- * it is not. */
+/* Why `host` is left out (`bootstrap.absent`), or NULL: it is not. */
 const char *agents_absence(const struct bootstrap *bootstrap, const char *host);
 
 /* The index of the next node above `index` whose host is not left out. */

@@ -29,8 +29,7 @@ struct child {
 /* What the node was told at its birth. Borrowed. */
 const struct bootstrap *child_bootstrap(const struct child *child);
 
-/* Start the process of `child`, and watch for its end. Returns 0 or a negative
- * errno. */
+/* Start the process of `child` and watch it. Returns 0 or a negative errno. */
 int child_spawn(struct child *child, struct spawn *spawn);
 
 /* Call back when there is something to read from `fd` (taken); or not any more,

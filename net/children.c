@@ -362,8 +362,7 @@ static struct child *child_new(struct children *children, uint32_t rank)
     return child;
 }
 
-/* Have the launcher start `program` on `host`, and begin to write its
- * bootstrap. */
+/* Have the launcher start `program`, and begin to write its bootstrap. */
 static int child_launch(struct child *child,
                         const char *host,
                         char *const *program)

@@ -52,8 +52,7 @@ void children_abandon(struct children *children);
  * -ENOMEM. */
 int children_start(struct children *children, uint32_t rank);
 
-/* Give child `rank` up for the reason `text`: kill it, and report its end at
- * once. */
+/* Give up child `rank` because of `text`: kill it, report its end at once. */
 void children_stop(struct children *children, uint32_t rank, const char *text);
 
 /* Start some of the queue. Returns whether there are more. */

@@ -66,8 +66,7 @@ int connections_new(struct connections **out,
  * NULL is fine. */
 void connections_free(struct connections *set);
 
-/* Close the descriptors of all connections and nothing else: for a child
- * that was forked. */
+/* In a forked child: close all descriptors, and nothing else. */
 void connections_abandon(struct connections *set);
 
 /* Change what the set says of itself in handshakes to come. */
@@ -144,6 +143,5 @@ size_t connections_queued(const struct connections *set);
  * Returns whether the polling thread must be woken to flush itself. */
 bool connections_flush(struct connections *set, bool polling);
 
-/* Whether one that was closed still has bytes to send or waits for its peer
- * to read them. */
+/* Whether one that was closed still sends, or waits to be read. */
 bool connections_linger(const struct connections *set);

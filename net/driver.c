@@ -14,8 +14,7 @@
 #include "net/driver_parts.h"
 #include "wire/spares.h"
 
-/* Queued frames leave when there are so many bytes, or after this time
- * (PROTOCOL 14.3). */
+/* Queued frames leave at so many bytes, or after this time (PROTOCOL 14.3). */
 #define FLUSH_LEN 65536
 #define FLUSH_MS  1
 
@@ -96,8 +95,7 @@ static bool run_calls(struct driver *driver, bool at_helm)
     return more;
 }
 
-/* The process that started us has closed the bootstrap before we were accepted.
- */
+/* Our starter has closed the bootstrap before we were accepted. */
 static void on_starter(struct ev_loop *loop, ev_io *io, int events)
 {
     struct driver *driver = io->data;

@@ -64,8 +64,7 @@ void driver_call_adopted(struct driver *driver)
     driver->call.orphaned = false;
 }
 
-/* Put the parent's next port into its address. That of the front-end is known
- * exactly. */
+/* Put the parent's next port into its address; the front-end's is known. */
 static int next_port(struct driver_call *call, const struct ports *ports)
 {
     uint32_t nth = call->tries % PORTS_ASSEMBLED_TRIES;

@@ -86,8 +86,7 @@ static void set_time(struct driver *driver, struct event *event)
         event->now_us = helm_clock_us();
 }
 
-/* Step the machine while its actions are carried out: what it asks for is
- * appended to them. */
+/* Step the machine while its actions run: new ones are appended to them. */
 static void step_again(struct driver *driver, struct event *event)
 {
     set_time(driver, event);

@@ -27,8 +27,7 @@ struct driver_links {
     uint64_t flushed_ms; /* when they were written last */
 };
 
-/* driver_call.c: the node that we call, at launch the parent, later one that
- * may adopt us */
+/* driver_call.c: the node that we call, the parent or one that may adopt us */
 struct driver_call {
     struct dial *dial; /* NULL: there is a connection, or no call */
     char *address;
@@ -97,8 +96,7 @@ void driver_exit(struct driver *driver, int code);
 
 /* ---- driver_machine.c ---- */
 
-/* Make the node that listens at `address`, "" if nowhere. Returns 0 or what
- * node_new() returns. */
+/* Make the node at `address`, "" if none. Returns as node_new(). */
 int driver_machine_make(struct driver *driver, const char *address);
 void driver_machine_free(struct driver *driver);
 
@@ -161,8 +159,7 @@ int driver_call_parent(struct driver *driver);
  * text is taken. */
 void driver_call_ask(struct driver *driver, struct action *action);
 
-/* Begin the call that is wanted, and give up the one before. No thread polls.
- */
+/* Begin the call that is wanted, give up the one before. No thread polls. */
 void driver_call_begin(struct driver *driver);
 
 /* When the parent is called again; UINT64_MAX if it is not. A call that is due

@@ -40,8 +40,7 @@ struct handshake_identity {
     enum node_role role;
 };
 
-/* One handshake, as seen from one end; caller's storage. The fields are
- * handshake.c's. */
+/* One end of a handshake; caller's storage, the fields are handshake.c's. */
 struct handshake {
     const unsigned char *key;
     bool dialer;

@@ -75,8 +75,7 @@ struct helm {
     uint32_t awake; /* of these, not in a poll of the timerfd */
 };
 
-/* This process is a forked child now: the threads and the loop are the parent's.
- */
+/* This process is a forked child: the threads and the loop are the parent's. */
 static void in_child(void *arg)
 {
     struct helm *helm = arg;
@@ -384,8 +383,7 @@ static void *background(void *arg)
  * of calling the program's handler. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
-/* Have `count` background threads. One that cannot be started is tried again
- * next time. */
+/* Have `count` background threads. If one cannot start, try next time. */
 static void stand_by(struct helm *helm, uint32_t count)
 {
     pthread_attr_t attributes;

@@ -84,8 +84,7 @@ void helm_wake(struct helm *helm);
 /* What a thread waits for may have happened: have all threads look. */
 void helm_notify(struct helm *helm);
 
-/* Milliseconds of the monotonic clock, as of the end of the last poll or the
- * last helm_clock(). */
+/* Monotonic milliseconds, as of the last poll or helm_clock(). */
 uint64_t helm_now_ms(const struct helm *helm);
 uint64_t helm_clock(struct helm *helm);
 

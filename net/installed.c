@@ -10,8 +10,7 @@
 
 #include "net/installed.h"
 
-/* The part of `path` behind the prefix, with its slash; NULL: it is not below
- * the prefix. */
+/* The part of `path` behind the prefix, with its slash; or NULL. */
 static const char *behind_prefix(const char *path)
 {
     size_t len = strlen(PREFIX);

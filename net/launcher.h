@@ -56,6 +56,5 @@ struct launcher {
 extern const struct launcher launcher_local, launcher_ssh, launcher_slurm,
     launcher_command;
 
-/* The launcher of that name, "local" if NULL; or NULL with a sentence: there is
- * none. */
+/* The launcher called `name`, "local" if NULL; or NULL with a sentence. */
 const struct launcher *launcher_find(const char *name, struct cop_error *error);

@@ -22,8 +22,7 @@ static bool loaded;
 static _Thread_local bool running;
 static _Thread_local bool failed;
 
-/* Loops of the application, if it uses libev as well, keep the default
- * behaviour of libev. */
+/* An application that uses libev too keeps its default behaviour. */
 static void on_failure(const char *message) EV_NOEXCEPT
 {
     if (running) {
@@ -42,8 +41,7 @@ static bool libev_find(void *library, const char *name, void *pointer)
     return symbol;
 }
 
-/* The library stays open: other threads may run in it until the process ends.
- */
+/* The library stays open: other threads may run in it until the end. */
 static void load_library(void)
 {
     void *library = dlopen(SONAME(EV_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL);

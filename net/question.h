@@ -1,5 +1,4 @@
-/* question.h - one question to a network's front-end, from outside
- * (PROTOCOL 15.1). */
+/* question.h - one question to a front-end, from outside (PROTOCOL 15.1). */
 #pragma once
 
 #include "net/bootstrap.h"

@@ -117,8 +117,7 @@ CANCELLED static void *relay_run(void *arg)
     return NULL;
 }
 
-/* Signals are for the application's threads; SIGPIPE, too, is not for this
- * one. */
+/* Signals, SIGPIPE too, are for the application's threads. */
 static int relay_start(struct relay *relay)
 {
     pthread_attr_t attributes;

@@ -18,8 +18,7 @@ int tcp_set_low_water(int fd, int len);
  * system does not say. */
 uint32_t tcp_heard_ago_ms(int fd);
 
-/* Break the connection, as a fault of the network would: both ends see a reset.
- */
+/* Break the connection as a network fault would: both ends see a reset. */
 void tcp_reset(int fd);
 
 /* The words for errno `error`: those of the C library, not translated, which

@@ -27,8 +27,7 @@ void heartbeat_greet(struct node *node, struct peer *peer)
               }));
 }
 
-/* PROTOCOL 6.9: the last round that this node and all internal nodes below it
- * have seen. */
+/* PROTOCOL 6.9: the last round seen by this node and all commnodes below. */
 static uint32_t round_seen(const struct node *node)
 {
     uint32_t seen = node->heal.round;

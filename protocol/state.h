@@ -182,8 +182,7 @@ static inline struct peer *node_child(const struct node *node, uint32_t slot)
 /* How many children are linked. */
 uint32_t node_child_count(const struct node *node);
 
-/* Whether records go over this link: to the parent, or a child that is ready.
- */
+/* Whether records go over this link: to the parent or a ready child. */
 bool node_is_attached(const struct node *node, const struct peer *peer);
 
 /* How many children are ready. */

@@ -355,8 +355,7 @@ static uint32_t fill_place(const struct adopter_survey *survey,
     }
 }
 
-/* Random number `index` of the sequence of `seed`: the finaliser of splitmix64.
- */
+/* Random number `index` of the sequence of `seed`: splitmix64's finaliser. */
 static uint64_t random_at(uint64_t seed, uint64_t index)
 {
     uint64_t mixed = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);

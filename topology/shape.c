@@ -126,8 +126,7 @@ static int make_flat(struct shaper *shaper, const char *at)
     return add_level(shaper, &level, fanout);
 }
 
-/* "K@N": in each round, every node there gets K-1 more children, until there
- * are N. */
+/* "K@N": in each round every node gets K-1 more children, up to N. */
 static int make_knomial(struct shaper *shaper, const char *at)
 {
     uint32_t k = 0;

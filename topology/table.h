@@ -138,8 +138,7 @@ struct table_fan_out {
  * Returns 1 if it was news, 0 if not; -EBADMSG, -ENOENT as there; -ENOMEM. */
 int table_fan_out(struct table *table, const struct table_fan_out *record);
 
-/* The last announcement of `rank`; version 0: none since launch. Returns 0 or
- * -ENOENT. */
+/* The last announcement of `rank`, or version 0. Returns 0 or -ENOENT. */
 int table_fan_out_of(const struct table *table,
                      uint32_t rank,
                      struct table_fan_out *out);
@@ -149,8 +148,7 @@ bool table_fan_out_changed(const struct table *table,
                            uint32_t *cursor,
                            struct table_fan_out *out);
 
-/* A hash of the records and announcements since launch, in any order; 0: none
- * (PROTOCOL 6.1). */
+/* A hash of all that changed since launch; 0: nothing (PROTOCOL 6.1). */
 uint64_t table_version(const struct table *table);
 
 /* ---- the nodes --------------------------------------------------------- */

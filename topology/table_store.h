@@ -41,8 +41,7 @@ struct run {
     uint32_t backends;
 };
 
-/* Nodes of a packed table of which one has changed, and their fan-outs'
- * versions. */
+/* Nodes of a packed table, one of which has changed, with their versions. */
 #define LEAF_NODES 64
 
 struct leaf {

@@ -194,8 +194,7 @@ static bool sign_is_valid(unsigned char sign)
            !(sign & 0x80) && !(sign & SIGN_EMPTY && shape == COP_SCALAR);
 }
 
-/* Put the fields of `plan` in order, the longest elements first, and write
- * their format. */
+/* Order the fields of `plan`, the longest first, and write their format. */
 static void arrange(struct plan *plan, char *format)
 {
     char *at = format;

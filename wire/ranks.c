@@ -51,8 +51,7 @@ int ranks_copy(struct ranks *set, const struct ranks *from)
     return 0;
 }
 
-/* The first run whose last rank is at least `rank`; `count` if there is none.
- */
+/* The first run whose last rank is at least `rank`; or `count`. */
 static size_t ranks_search(const struct ranks *set, uint32_t rank)
 {
     size_t low = 0, high = set->count;

@@ -49,8 +49,7 @@ size_t spare_len(size_t len);
  * NULL: out of memory. */
 void *spares_take(struct spares *spares, size_t block_len);
 
-/* Put back a block that was taken, from any set. The oldest kept blocks go if
- * there are too many. */
+/* Put back a block from any set. The oldest go if there are too many. */
 void spares_put(struct spares *spares, void *block, size_t block_len);
 
 /* Give back the blocks that were not used for SPARE_IDLE_MS. To be called from

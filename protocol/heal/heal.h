@@ -162,8 +162,7 @@ int adoption_probed(struct node *node, const struct frame *frame);
 /* Tell an orphan that the network is ending. */
 void adoption_refuse(struct node *node, struct peer *peer);
 
-/* This node has lost its parent: answer all probes in flight with PROBE_FAIL.
- */
+/* This node has lost its parent: answer open probes with PROBE_FAIL. */
 void adoption_orphaned(struct node *node);
 
 /* The link to `peer` is gone: drop the probes that came over it. */
@@ -195,8 +194,7 @@ void record_gone_below(struct node *node,
                        const struct peer *peer,
                        const char *text);
 
-/* The end of `rank` is certain: it sent GOODBYE, or its process was waited
- * for. */
+/* The end of `rank` is certain: GOODBYE came, or its process was reaped. */
 void record_gone(struct node *node, uint32_t rank, const char *text);
 
 /* Child `rank` closed its link because it could not hear this node. It counts
@@ -228,8 +226,7 @@ bool record_is_near(const struct node *node,
                     uint32_t rank,
                     uint32_t incarnation);
 
-/* This back-end has lost its parent `rank`: remember to report it to the next
- * parent (6.1d). */
+/* Remember the lost parent `rank`, for a report to the next one (6.1d). */
 void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation);
 
 /* ---- fan_out.c: how many back-ends each internal node has (6.6) ---- */

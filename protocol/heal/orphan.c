@@ -1,5 +1,4 @@
-/* orphan.c - the orphan's side of an adoption: choose a candidate, dial it, ask
- * it. */
+/* orphan.c - the orphan's side: choose a candidate, dial it, ask it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

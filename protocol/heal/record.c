@@ -1,5 +1,4 @@
-/* record.c - records of failures and adoptions, and the table they update
- * (PROTOCOL 6). */
+/* record.c - records of failures and adoptions, and the table (PROTOCOL 6). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +112,7 @@ static bool may_lose_reports(const struct node *node, uint32_t rank)
            table_is_below(node->heal.table, node->parent->rank, rank);
 }
 
-/* PROTOCOL 6.5: a child that has refuted its failure keeps its link, under its
- * new incarnation. */
+/* PROTOCOL 6.5: a child that refutes its failure keeps its link. */
 static void update_child(struct node *node,
                          uint32_t rank,
                          uint32_t incarnation,
@@ -552,8 +550,7 @@ static int read_heard(const struct cop_packet *packet, struct heard *out)
     return r;
 }
 
-/* Why `peer` may not send this record, or why it cannot be true; NULL: it is
- * accepted. */
+/* Why this record of `peer` is refused; NULL: it is accepted. */
 static const char *record_refusal(const struct node *node,
                                   const struct peer *peer,
                                   uint32_t rank,

@@ -61,8 +61,7 @@ void recovery_refuted(struct node *node);
  * record_repeat() sends, again. */
 void recovery_repeat(struct node *node);
 
-/* Handle RECOVERED. `frame` is borrowed. Returns 0 or an error as in intake.c.
- */
+/* Handle RECOVERED. `frame` is borrowed. Returns 0, or errors of intake.c. */
 int recovery_take(struct node *node,
                   const struct peer *peer,
                   const struct frame *frame);

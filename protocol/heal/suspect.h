@@ -45,8 +45,7 @@ void suspect_failed(struct node *node,
                     uint32_t incarnation,
                     const char *text);
 
-/* Commnode `rank` has ended for certain, or is given up: it is lost for good.
- */
+/* Commnode `rank` has ended for certain, or is given up: it is lost. */
 void suspect_certain(struct node *node, uint32_t rank, const char *text);
 
 /* Whether commnode `rank` is lost for good. */
@@ -62,8 +61,7 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation);
 void suspect_refuted(struct node *node, uint32_t rank);
 void suspect_adopted(struct node *node, uint32_t rank);
 
-/* Node `rank` asks to be adopted, so it is alive. Its time as a suspect starts
- * again. */
+/* Node `rank` asks to be adopted: its time as a suspect starts again. */
 void suspect_heard(struct node *node, uint32_t rank);
 
 /* A record of `rank` was applied. `failed`: it says FAILED. If `rank` is a

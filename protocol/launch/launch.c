@@ -497,8 +497,7 @@ static bool is_drained(const struct node *node)
     return !node->filter.is_out && retain_is_done(node);
 }
 
-/* Whether a child is left that is ready. The others, which ask to join or to be
- * adopted, get END. */
+/* Whether a child is ready. Those that still ask get END. */
 static bool has_ready_child(const struct node *node)
 {
     for (uint32_t slot = 0; slot < node->peer_count; slot++)

@@ -1,5 +1,4 @@
-/* farewell.c - back-ends that leave: their totals on cumulative streams
- * (PROTOCOL 17.7). */
+/* farewell.c - the totals of back-ends that leave (PROTOCOL 17.7). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -163,8 +163,7 @@ void member_lost(struct node *node, const struct ranks *ranks)
         remove_lost(node, node->streams[i], ranks);
 }
 
-/* Add the new members below `peer` to its branch. They begin behind packet
- * `start`. */
+/* Add the new members below `peer` to its branch, behind packet `start`. */
 static void enter_branch(struct node *node,
                          struct stream *stream,
                          struct peer *peer,
@@ -288,8 +287,7 @@ static int list_growing(struct node *node, struct control *control)
     return 0;
 }
 
-/* Front-end: send ENTER for `joined`, with the packet of each stream at which
- * they begin. */
+/* Front-end: send ENTER for `joined`, with where they begin on each stream. */
 static void admit_joined(struct node *node, const struct ranks *joined)
 {
     struct control control = {.type = CONTROL_ENTER};

@@ -67,8 +67,7 @@ void member_expel_lost(struct node *node,
 /* The branches have changed: find out which back-ends none of them covers. */
 void cover_update(struct node *node);
 
-/* Remove from `ranks` the back-ends in limbo. An opening does not wait for
- * them (3.1a). */
+/* Remove from `ranks` those in limbo: no opening waits for them (3.1a). */
 void cover_exempt(struct node *node, struct ranks *ranks);
 
 /* Move back-ends to limbo after failure_timeout, and give them up after

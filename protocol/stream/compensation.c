@@ -1,5 +1,4 @@
-/* compensation.c - filter states on their way up, and a new parent (PROTOCOL 9).
- */
+/* compensation.c - filter states that go up; a new parent (PROTOCOL 9). */
 #include <errno.h>
 #include <string.h>
 

@@ -101,8 +101,7 @@ static void commit_renumbered(struct node *node,
     }
 }
 
-/* What a downstream filter emits upwards is in no wave: it has no place on an
- * exact stream. */
+/* What a downstream filter emits upwards has no wave on an exact stream. */
 static void refuse_against(struct node *node,
                            struct stream *stream,
                            struct frame frame)

@@ -1,5 +1,4 @@
-/* failure.c - streams that end with an error, in the whole tree and at once
- * (PROTOCOL 11.5). */
+/* failure.c - streams that end with an error everywhere (PROTOCOL 11.5). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

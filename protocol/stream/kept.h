@@ -52,8 +52,7 @@ static inline struct kept_sum kept_now(const struct kept *kept)
                              kept->in.overs - kept->out.overs};
 }
 
-/* Keep `frame`, of which the caller still has its reference. Returns 0 or
- * -ENOMEM. */
+/* Keep `frame`; the caller's reference stays. Returns 0 or -ENOMEM. */
 int kept_push(struct kept *kept, const struct frame *frame);
 
 /* The packet behind `place`, which moves there; NULL: there is none. Borrowed

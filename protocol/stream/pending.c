@@ -1,5 +1,4 @@
-/* pending.c - controls that take effect behind a packet of their stream
- * (PROTOCOL 3.1b). */
+/* pending.c - controls that take effect behind a packet (PROTOCOL 3.1b). */
 #include <string.h>
 
 #include "protocol/state.h"

@@ -136,8 +136,7 @@ void retain_settle(struct node *node, struct stream *stream, struct mark marker)
     }
 }
 
-/* Whether the marker names this node. A list that cannot be read names no node.
- */
+/* Whether the marker names this node. A damaged list names no node. */
 static bool is_named(const struct node *node, const struct msg_marker *marker)
 {
     struct cop_packet *packet = NULL;

@@ -85,8 +85,7 @@ bool totals_are_whole(struct node *node, const struct stream *stream);
 /* Whether something waits to be put into a slot or to be told to the parent. */
 bool totals_wait(const struct stream *stream);
 
-/* The total is to be packed and sent up: the link is new, or a set has changed.
- */
+/* Pack the total and send it up: the link is new, or a set has changed. */
 void totals_send(struct node *node, struct stream *stream);
 
 /* Begin the call that is due, or wait for it. Returns true if no wave may be

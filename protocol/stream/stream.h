@@ -224,8 +224,7 @@ int downward_feed(struct node *node,
 /* Send FEED: ask the parent for the packets after our last one. */
 void downward_ask(struct node *node, struct stream *stream);
 
-/* OPEN number `number`, 0 in a snapshot, takes effect here. Returns 0 or
- * -EPROTO. */
+/* OPEN takes effect; `number` is 0 in a snapshot. Returns 0 or -EPROTO. */
 int downward_open(struct node *node,
                   const struct stream_definition *definition,
                   uint64_t number);
@@ -324,8 +323,7 @@ static inline bool upward_is_charged(const struct frame *frame)
            !(frame->flags & (FRAME_EMPTY | FRAME_COMPENSATING));
 }
 
-/* Return credit for `len` bytes to a child, in portions. `late`: of the lane of
- * LATE packets. */
+/* Return credit for `len` bytes to a child. `late`: of the late lane. */
 void upward_return_credit(struct node *node,
                           struct stream *stream,
                           struct peer *peer,
@@ -375,8 +373,7 @@ void upward_run(struct node *node, struct stream *stream);
  * packets stay (PROTOCOL 4.4), and their credit is returned (3.4). */
 void upward_leave(struct node *node, struct stream *stream, uint32_t slot);
 
-/* The link of the child in `slot` has ended: its packets stay, and no credit is
- * returned for them. */
+/* The link in `slot` has ended: its packets stay, without credit. */
 void upward_unlink(struct node *node, struct stream *stream, uint32_t slot);
 
 /* When upward_run() is to be called again; UINT64_MAX: when something came. */
@@ -430,8 +427,7 @@ void upward_adopted(struct node *node, struct stream *stream);
  * it had us: send RESUME, so that it counts us. */
 void upward_count_anew(struct node *node, struct stream *stream);
 
-/* The parent is lost: drop what is queued if the filter's state covers it
- * (9.3). */
+/* The parent is lost: drop the queue if the filter's state has it (9.3). */
 void upward_orphaned(struct node *node, struct stream *stream);
 
 /* Front-end: have the filter's state packed, for the application (9.2). */
@@ -469,8 +465,7 @@ void failure_end(struct node *node,
  * filter call has returned. Nothing if there is no such stream. */
 void failure_take(struct node *node, uint32_t id);
 
-/* A filter call of stream `id` has returned: remove the stream if it failed
- * meanwhile. */
+/* A filter call of stream `id` has returned: remove a failed stream. */
 void failure_call_ended(struct node *node, uint32_t id);
 
 /* Front-end: a filter has cost the tree a commnode. `text` says so; NULL: it is

@@ -8,8 +8,7 @@
 #include "topology/array.h"
 #include "wire/fifo.h"
 
-/* The packets of one link. It is kept behind the link's end until its complete
- * waves are used. */
+/* The packets of one link; kept until its complete waves are used. */
 struct lane {
     struct fifo waves; /* complete, in order */
     struct fifo parts; /* of the wave behind them, whose last has not come */

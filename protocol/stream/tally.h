@@ -43,8 +43,7 @@ enum tally_next {
     TALLY_SKIP, /* all have skipped to `number` */
 };
 
-/* What is released; see struct wave_set. Credit is not in it: tally_credit().
- */
+/* What is released; see struct wave_set. Its credit: tally_credit(). */
 struct tally_set {
     struct wave_number number;
     uint64_t check; /* the sum of the inputs' */

@@ -468,8 +468,7 @@ static uint64_t lowest_wave(const struct wave *wave)
     return low;
 }
 
-/* PROTOCOL 4.3: all packets of the lowest wave, if every child that counts
- * has answered it. */
+/* PROTOCOL 4.3: all of the lowest wave, if every counted child answered. */
 static int take_aligned(struct wave *wave, struct wave_set *set)
 {
     uint64_t level = UINT64_MAX;

@@ -1,5 +1,4 @@
-/* test_news.c - which events wait for an application that does not take them.
- */
+/* test_news.c - events that wait while the application takes none. */
 #include <errno.h>
 
 #include "api/news.h"

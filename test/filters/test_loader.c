@@ -1,5 +1,4 @@
-/* test_loader.c - the filters of one node: their inputs, their output, and their
- * failures. */
+/* test_loader.c - the filters of one node: input, output, failures. */
 #include "filters/loader.h"
 
 #include <errno.h>
@@ -239,8 +238,7 @@ TEST(init_may_fail)
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.6: packets emitted against the direction are in a list of their
- * own. */
+/* PROTOCOL 5.6: packets against the direction have a list of their own. */
 TEST(emitting_goes_both_ways)
 {
     struct bench bench;
@@ -298,8 +296,7 @@ static void check_facts(const char *up,
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.5, 9.4: the facts of a stream follow from the laws of its filters.
- */
+/* PROTOCOL 5.5, 9.4: a stream's facts follow from the laws of its filters. */
 TEST(laws_become_facts)
 {
     check_facts("sum", "",
@@ -372,8 +369,7 @@ TEST(a_join_filter_emits_what_is_new)
     bench_fini(&bench);
 }
 
-/* What the first wave left is the state: its output is not joined to it. That of
- * the second wave is. */
+/* The first wave becomes the state as it is; the second one is joined. */
 TEST(the_first_wave_is_joined_once)
 {
     struct bench bench;

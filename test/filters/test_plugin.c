@@ -10,8 +10,7 @@
 static const char *good; /* the built-in filters' directory */
 static char bad[4096];   /* the bad filters' */
 
-/* Opening `name` fails with `code`, and the text has all of `words`, up to a
- * NULL. */
+/* Opening `name` fails with `code`, and the text has all of `words`. */
 static void check_refused(const char *directories,
                           const char *name,
                           int code,
@@ -38,8 +37,7 @@ static void check_refused(const char *directories,
     check_refused(directories, name, code,                                     \
                   (const char *const[]){__VA_ARGS__, NULL})
 
-/* A name may not contain a directory, so that nothing outside the path can be
- * loaded. */
+/* A name has no directory: nothing outside the path is loaded. */
 TEST(a_name_is_no_path)
 {
     char longest[LIMIT_FILTER_NAME + 2];

@@ -273,8 +273,7 @@ TEST(totals_are_the_same_in_any_tree)
     }
 }
 
-/* A node's total is what its parent has in its slot: put in the slot's place, it
- * changes nothing. */
+/* A node's total is what its parent has in its slot. */
 TEST(a_total_is_what_the_parent_has)
 {
     struct tree tree, flat;
@@ -395,8 +394,7 @@ TEST(a_histogram_counts_every_number_once)
 
 /* ---- bad input ---- */
 
-/* `packet` (taken) for `filter` fails with `words`, and the total is as it was.
- */
+/* `packet` (taken) for `filter` fails with `words`, and changes no total. */
 static void check_refused(const char *filter,
                           enum node_role role,
                           struct cop_packet *packet,

@@ -346,8 +346,7 @@ static bool obey(struct cop_network *network,
     return true;
 }
 
-/* cop_network_receive() with COP_FOREVER, but waiting in poll(), after -EAGAIN as
- * documented. */
+/* As cop_network_receive() with COP_FOREVER, but waiting in poll(). */
 static int receive_by_poll(struct cop_network *network,
                            struct cop_stream **stream,
                            struct cop_packet **packet,

@@ -295,8 +295,7 @@ TEST(joining_by_hand_is_an_error)
     CHECK_IS(cop_network_join(&network, &join, &error), -EINVAL);
 }
 
-/* PROTOCOL 12.4: without descriptors a launch fails with a sentence, and leaves
- * nothing. */
+/* PROTOCOL 12.4: without descriptors a launch fails and leaves nothing. */
 TEST(a_full_descriptor_table)
 {
     char *argv[] = {tree_program("member"), NULL};

@@ -7,8 +7,7 @@
 
 #include "test/frontend/tree.h"
 
-/* One back-end leaves, or is killed: an event names it, and waves continue without
- * it. */
+/* One back-end leaves or is killed: an event names it, waves continue. */
 static void go_on_without(struct cop_network *network, bool is_killed)
 {
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");

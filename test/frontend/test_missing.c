@@ -1,5 +1,4 @@
-/* test_missing.c - launching around what does not start (PROTOCOL 12.2), with
- * real processes. */
+/* test_missing.c - launches around what does not start (PROTOCOL 12.2). */
 
 #include "test/frontend/tree.h"
 
@@ -192,8 +191,7 @@ TEST(dead_hosts_are_listed)
     tree_end(network);
 }
 
-/* A whole chain of commnodes is dead: the front-end starts the nodes at its end.
- */
+/* A whole chain of commnodes is dead: the front-end starts what is below. */
 TEST(a_dead_chain_is_bridged)
 {
     struct cop_network *network;

@@ -1,5 +1,4 @@
-/* test_poison.c - a filter that crashes every node that gets a certain packet
- * (PROTOCOL 11.5). */
+/* test_poison.c - a packet that crashes its filter (PROTOCOL 11.5). */
 #include "test/frontend/poison.h"
 #include "test/frontend/tree.h"
 
@@ -95,8 +94,7 @@ TEST(one_node_dies_of_a_crash)
     }
 }
 
-/* Node 1 dies during a call, and it was not the filter: the stream goes on, and
- * has lost nothing. */
+/* Node 1 dies in a call, not by the filter: the stream loses nothing. */
 static void check_goes_on(struct cop_network *network,
                           struct cop_stream *stream,
                           int value)

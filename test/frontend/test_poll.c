@@ -253,8 +253,7 @@ static bool free_spares_our_own(struct cop_network *network)
     return true;
 }
 
-/* In a forked child: 0 if every call says -EPERM, else the number of the first
- * that does not. */
+/* In a forked child: 0, or the number of the first call that is not -EPERM. */
 static int calls_in_a_child(struct cop_network *network,
                             struct cop_stream *stream)
 {
@@ -330,8 +329,7 @@ static void *wait_for_one(void *arg)
     return NULL;
 }
 
-/* A child frees what threads of its parent wait on: one drives, the others
- * wait for it. */
+/* A child frees what threads of its parent wait on. */
 TEST(a_fork_while_threads_wait)
 {
     struct cop_network *network = tree_launch("2x2");

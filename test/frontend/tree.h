@@ -366,8 +366,7 @@ static inline void tree_end(struct cop_network *network)
     tree_free(network);
 }
 
-/* Trees of one, two and three levels below the front-end: flat trees hide the
- * bugs. */
+/* Trees of one, two and three levels: flat trees hide bugs. */
 #define TREE_SHAPES 3
 static const char *const tree_shapes[TREE_SHAPES] = {"flat:3", "2x2", "2x2x2"};
 

@@ -17,8 +17,7 @@
 /* The project compiles with hidden visibility. */
 #define SHOWN __attribute__((visibility("default")))
 
-/* Ask the proxy, which learns our pid from the socket. Returns its answer, or
- * -1. */
+/* Ask the proxy, which learns our pid. Returns its answer, or -1. */
 static int ask(char what, uint16_t port)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -127,8 +127,7 @@ static void call(struct villain *villain)
         errx(2, "handshake: %d", r);
 }
 
-/* Read the next frame, without its payload. Returns false if the link is closed.
- */
+/* Read the next frame, not its payload. Returns false if the link is closed. */
 static bool hear(struct villain *villain, struct frame *out)
 {
     int r;

@@ -56,8 +56,7 @@ static uint32_t grandparent(const struct plain *plain)
     return 0;
 }
 
-/* Whether the internal node is a candidate by the part of the algorithm's name
- * before the dash. */
+/* Whether the node is a candidate by the name's part before the dash. */
 static bool is_candidate(const struct plain *plain,
                          const char *criterion,
                          uint32_t i)

@@ -230,8 +230,7 @@ static int fan_out(struct table *table,
                          &(struct table_fan_out){rank, version, backend_count});
 }
 
-/* PROTOCOL 6.6: the fan-out of the higher version wins, in any order; a repeated
- * one is not news. */
+/* PROTOCOL 6.6: the fan-out of the higher version wins, in any order. */
 TEST(the_last_fan_out_counts)
 {
     struct table *table = small_table();

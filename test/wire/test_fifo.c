@@ -57,8 +57,7 @@ TEST(an_empty_large_ring_is_freed)
     CU_ASSERT_PTR_NULL(fifo.ring);
 }
 
-/* A feed takes the next number only, so what it holds is an unbroken run
- * (PROTOCOL 10.3). */
+/* A feed takes the next number only: it is an unbroken run (PROTOCOL 10.3). */
 TEST(a_feed_takes_the_next_number)
 {
     struct feed feed = {0};

@@ -96,8 +96,7 @@ TEST(the_header_is_in_network_order)
     CU_ASSERT_PTR_NULL(frame.payload);
 }
 
-/* An exact packet has its check and its generation behind the header
- * (PROTOCOL 16.2). */
+/* An exact packet has check and generation behind it (PROTOCOL 16.2). */
 TEST(exact_frames_have_sixteen_bytes_more)
 {
     static const unsigned char expected[FRAME_EXACT_LEN] = {
