@@ -276,22 +276,13 @@ static char *fill_in(const char *word, const struct hosts *hosts)
     return NULL;
 }
 
-void agents_free_command(char **words)
-{
-    for (size_t i = 0; words && words[i]; i++)
-        free(words[i]);
-    free(words);
-}
-
 int agents_command(char ***out, const struct bootstrap *bootstrap)
 {
+    size_t len = words_count(bootstrap->launcher_argv);
     struct hosts hosts = {0};
-    size_t len = 0;
     char **words;
     int r;
 
-    while (bootstrap->launcher_argv[len])
-        len++;
     words = calloc(len + 3, sizeof(*words));
     r = words ? list_hosts(bootstrap, &hosts) : -ENOMEM;
     for (size_t i = 0; i < len && r == 0; i++) {
@@ -308,6 +299,6 @@ int agents_command(char ***out, const struct bootstrap *bootstrap)
     if (r == 0)
         *out = words;
     else
-        agents_free_command(words);
+        words_free(words);
     return r;
 }

@@ -26,10 +26,8 @@
 
 /* Make the command of the front-end with this bootstrap: the words of its
  * launcher, with the hosts filled in (`cop_launch.start_argv`), and then the
- * agent's own. Free it by agents_free_command(). Returns 0
- * or -ENOMEM. */
+ * agent's own. Free it by words_free(). Returns 0 or -ENOMEM. */
 int agents_command(char ***out, const struct bootstrap *bootstrap);
-void agents_free_command(char **words);
 
 /* The names of this machine, as $SLURMD_NODENAME and the system have them, each
  * NULL if there is none. `room` holds what the second borrows. */

@@ -89,20 +89,20 @@ static void fill_times(struct cop_times *times)
             *list[i] = defaults[i];
 }
 
-static void free_argv(char **argv)
+void words_free(char **words)
 {
-    for (size_t i = 0; argv && argv[i]; i++)
-        free(argv[i]);
-    free(argv);
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
 }
 
-static size_t argv_len(char *const *argv)
+size_t words_count(char *const *words)
 {
-    size_t len = 0;
+    size_t count = 0;
 
-    while (argv && argv[len])
-        len++;
-    return len;
+    while (words && words[count])
+        count++;
+    return count;
 }
 
 /* Copy `count` strings to a vector that ends in NULL. Returns 0 or -ENOMEM. */
@@ -115,7 +115,7 @@ static int copy_argv(char ***out, const char *const *argv, size_t count)
     for (size_t i = 0; i < count; i++) {
         copy[i] = strdup(argv[i]);
         if (!copy[i]) {
-            free_argv(copy);
+            words_free(copy);
             return -ENOMEM;
         }
     }
@@ -155,8 +155,8 @@ void bootstrap_free(struct bootstrap *bootstrap)
     free(bootstrap->filter_path);
     free(bootstrap->commnode_path);
     free(bootstrap->absent);
-    free_argv(bootstrap->launcher_argv);
-    free_argv(bootstrap->backend_argv);
+    words_free(bootstrap->launcher_argv);
+    words_free(bootstrap->backend_argv);
     topology_free(bootstrap->subtree);
     sodium_free(bootstrap->key); /* which wipes it */
     free(bootstrap);
@@ -414,9 +414,9 @@ int bootstrap_launch(struct bootstrap **out,
     strings[STRING_COMMNODE_PATH] = commnode;
     strings[STRING_ABSENT] = "";
     r = bootstrap_make(&bootstrap, strings, (const char *const *)launcher_argv,
-                       argv_len(launcher_argv),
+                       words_count(launcher_argv),
                        (const char *const *)launch->backend_argv,
-                       argv_len(launch->backend_argv));
+                       words_count(launch->backend_argv));
     free(filter_path);
     free(commnode);
     if (r < 0)
@@ -517,10 +517,12 @@ static int bootstrap_pack(const struct bootstrap *bootstrap,
     return packet_pack(
         out, format, bootstrap->session, (uint32_t)sizeof(bootstrap->session),
         numbers, (uint32_t)NUMBER_COUNT, strings, (uint32_t)STRING_COUNT,
-        bootstrap->launcher_argv, (uint32_t)argv_len(bootstrap->launcher_argv),
+        bootstrap->launcher_argv,
+        (uint32_t)words_count(bootstrap->launcher_argv),
         bootstrap->backend_argv ? (const void *)bootstrap->backend_argv
                                 : (const void *)none,
-        (uint32_t)argv_len(bootstrap->backend_argv), tree, (uint32_t)tree_len);
+        (uint32_t)words_count(bootstrap->backend_argv), tree,
+        (uint32_t)tree_len);
 }
 
 int bootstrap_encode(const struct bootstrap *bootstrap,

@@ -60,6 +60,10 @@ struct bootstrap {
     int fd; /* to the process that started us, until we are accepted; else -1 */
 };
 
+/* Free a vector of strings that ends in NULL, or count them. NULL is fine. */
+void words_free(char **words);
+size_t words_count(char *const *words);
+
 /* Make an empty one, with room for the key, which is locked in memory as far as
  * the system allows, and in no core dump (decision 0005). Returns 0, -ENOMEM,
  * or -ENOSYS if libsodium cannot be used. */

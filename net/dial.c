@@ -48,11 +48,8 @@ static void stop_attempt(struct dial *dial, struct attempt *attempt)
     dial->active--;
 }
 
-/* It is over; `fd` is a socket or a negative errno. */
-static void finish(struct dial *dial, int fd)
+static void stop_all(struct dial *dial)
 {
-    char text[LIMIT_ADDRESS + 128];
-
     ev_timer_stop(dial->loop, &dial->deadline);
     ev_timer_stop(dial->loop, &dial->stagger);
     for (int i = 0; i < dial->count; i++)
@@ -60,6 +57,14 @@ static void finish(struct dial *dial, int fd)
             stop_attempt(dial, &dial->attempts[i]);
             close(dial->attempts[i].io.fd);
         }
+}
+
+/* It is over; `fd` is a socket or a negative errno. */
+static void finish(struct dial *dial, int fd)
+{
+    char text[LIMIT_ADDRESS + 128];
+
+    stop_all(dial);
     *text = '\0';
     if (fd < 0)
         snprintf(text, sizeof(text), "cannot connect to %s: %s", dial->text,
@@ -231,12 +236,6 @@ void dial_free(struct dial *dial)
 {
     if (!dial)
         return;
-    ev_timer_stop(dial->loop, &dial->deadline);
-    ev_timer_stop(dial->loop, &dial->stagger);
-    for (int i = 0; i < dial->count; i++)
-        if (dial->attempts[i].active) {
-            stop_attempt(dial, &dial->attempts[i]);
-            close(dial->attempts[i].io.fd);
-        }
+    stop_all(dial);
     free(dial);
 }

@@ -94,11 +94,7 @@ static void in_child(void *arg)
 
 uint64_t helm_clock(struct helm *helm)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    helm->now_ms =
-        (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    helm->now_ms = helm_clock_us() / 1000;
     return helm->now_ms;
 }
 

@@ -112,7 +112,7 @@ static int agents_start(struct child *command,
     command->state = remote;
     r = remote ? remote_start(command, words, bootstrap, agents_take_line)
                : -ENOMEM;
-    agents_free_command(words);
+    words_free(words);
     return r;
 }
 

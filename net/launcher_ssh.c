@@ -91,29 +91,13 @@ static char *ssh_quote(const char *word)
     return quoted;
 }
 
-static size_t count_words(char *const *words)
-{
-    size_t count = 0;
-
-    while (words[count])
-        count++;
-    return count;
-}
-
-static void free_words(char **words, size_t count)
-{
-    while (words && count > 0)
-        free(words[--count]);
-    free(words);
-}
-
-/* The command line of a child; free all of it. NULL: out of memory. */
+/* The command line of a child, or NULL: out of memory. */
 static char **ssh_command(const struct bootstrap *bootstrap,
                           const char *host,
                           char *const *program)
 {
-    size_t own_count = count_words(bootstrap->launcher_argv);
-    size_t count = own_count + 4 + count_words(program);
+    size_t own_count = words_count(bootstrap->launcher_argv);
+    size_t count = own_count + 4 + words_count(program);
     char **words = calloc(count + 1, sizeof(*words));
     bool is_complete = true;
     size_t i;
@@ -132,7 +116,9 @@ static char **ssh_command(const struct bootstrap *bootstrap,
         is_complete &= words[i] != NULL;
     if (is_complete)
         return words;
-    free_words(words, count);
+    while (count > 0)
+        free(words[--count]);
+    free(words);
     return NULL;
 }
 
@@ -148,7 +134,7 @@ static int ssh_start(struct child *child,
         child->state = calloc(1, sizeof(struct ssh));
     if (child->state)
         r = remote_start(child, words, bootstrap, ssh_take_line);
-    free_words(words, words ? count_words(words) : 0);
+    words_free(words);
     return r;
 }
 

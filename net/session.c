@@ -305,40 +305,28 @@ static int read_lines(struct reading *reading, char *text, unsigned *line_count)
     return 0;
 }
 
-/* Open the file, if it is ours alone. Root is no exception: the file names
+/* Check that the file is ours alone. Root is no exception: the file names
  * directories whose code is to be run. */
-static int open_file(const char *path, struct cop_error *error)
+static int check_file(int fd, const char *path, struct cop_error *error)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-    if (fd < 0)
-        return cop_error_set(error, -errno, "%s: cannot open: %s", path,
-                             strerror(errno));
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
-        close(fd);
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
         return cop_error_set(error, -EBADMSG, "%s: is no session file", path);
-    }
-    if (status.st_uid != geteuid()) {
-        close(fd);
+    if (status.st_uid != geteuid())
         return cop_error_set(error, -EACCES,
                              "%s: belongs to user %u, not to you (user %u), "
                              "and names filters that would be run: run this "
                              "program as the user that owns the file",
                              path, status.st_uid, geteuid());
-    }
-    if (status.st_mode & 077) {
-        close(fd);
+    if (status.st_mode & 077)
         return cop_error_set(error, -EACCES,
                              "%s: holds a key and other users may open it: "
                              "make it yours alone (chmod 600)",
                              path);
-    }
-    if (status.st_size > FILE_MAX) {
-        close(fd);
+    if (status.st_size > FILE_MAX)
         return cop_error_set(error, -EBADMSG, "%s: is too long", path);
-    }
-    return fd;
+    return 0;
 }
 
 /* The whole file as a string of `*out_len` bytes; free() it. */
@@ -401,9 +389,15 @@ int session_read(struct bootstrap **out,
     int fd;
     int r;
 
-    fd = open_file(path, error);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return fd;
+        return cop_error_set(error, -errno, "%s: cannot open: %s", path,
+                             strerror(errno));
+    r = check_file(fd, path, error);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
     r = read_text(&text, &len, fd);
     if (r == 0)
         r = bootstrap_new(&reading.bootstrap);

@@ -74,7 +74,7 @@ TEST(command_names_each_host_once)
     CU_ASSERT_STRING_EQUAL(words[4], "/commnode");
     CU_ASSERT_STRING_EQUAL(words[5], "--agent");
     CU_ASSERT_PTR_NULL(words[6]);
-    agents_free_command(words);
+    words_free(words);
     bootstrap_free(frontend);
 }
 
@@ -155,7 +155,7 @@ TEST(hosts_that_are_left_out_get_no_agent)
     CU_ASSERT_EQUAL(agents_parent(frontend, 7), 0); /* e */
     CHECK_OK(agents_command(&words, frontend));
     CU_ASSERT_STRING_EQUAL(words[1], "a,c,d,e");
-    agents_free_command(words);
+    words_free(words);
     bootstrap_free(frontend);
 }
 
