@@ -40,10 +40,15 @@ static void frames_clear(struct frame *frames, size_t *count)
     *count = 0;
 }
 
-void loader_output_clear(struct loader_output *output)
+static void output_drop(struct loader_output *output)
 {
     frames_clear(output->up, &output->up_count);
     frames_clear(output->down, &output->down_count);
+}
+
+void loader_output_clear(struct loader_output *output)
+{
+    output_drop(output);
     output->text[0] = '\0';
 }
 
@@ -423,10 +428,8 @@ static int run_filter(struct instance *instance, struct cop_filter_call *call)
 
     r = call_result(call, "filter",
                     instance->filter->filter(instance->state, call));
-    if (r == 0)
-        return 0;
-    frames_clear(call->output->up, &call->output->up_count);
-    frames_clear(call->output->down, &call->output->down_count);
+    if (r < 0)
+        output_drop(call->output);
     return r;
 }
 
@@ -570,8 +573,7 @@ static int run_instance(struct instance *instance, struct cop_filter_call *call)
 
     if (!instance->is_ready) {
         r = call_new_state(&instance->state, call);
-        frames_clear(call->output->up, &call->output->up_count);
-        frames_clear(call->output->down, &call->output->down_count);
+        output_drop(call->output);
         if (r < 0)
             return output_fail(call->output, instance->filter, r);
         instance->is_ready = true;

@@ -134,19 +134,22 @@ static int request_sync(struct node *node, const struct event *event)
     return 0;
 }
 
+static int request_settle(struct node *node, const struct event *event)
+{
+    struct stream *stream = node_stream(node, event->stream);
+
+    if (!stream)
+        return -ENOENT;
+    stream->app.settle_at = node->takes;
+    settle_try(node, stream);
+    return 0;
+}
+
 /* The application calls receive: it has processed what it took before. */
 static int request_receive(struct node *node, const struct event *event)
 {
-    struct stream *stream;
-
-    if (event->stream != 0) {
-        stream = node_stream(node, event->stream);
-        if (!stream)
-            return -ENOENT;
-        stream->app.settle_at = node->takes;
-        settle_try(node, stream);
-        return 0;
-    }
+    if (event->stream != 0)
+        return request_settle(node, event);
     node->receive_at = node->takes;
     for (size_t i = 0; node->markers > 0 && i < node->stream_count; i++)
         settle_try(node, node->streams[i]);
@@ -219,8 +222,6 @@ static int request_state(struct node *node, uint32_t id)
 
 int request_step(struct node *node, const struct event *event)
 {
-    struct stream *stream;
-
     switch (event->type) {
     case EVENT_OPEN:
         return open_stream(node, event);
@@ -233,12 +234,7 @@ int request_step(struct node *node, const struct event *event)
     case EVENT_TAKEN:
         return request_taken(node, event);
     case EVENT_SETTLE:
-        stream = node_stream(node, event->stream);
-        if (!stream)
-            return -ENOENT;
-        stream->app.settle_at = node->takes;
-        settle_try(node, stream);
-        return 0;
+        return request_settle(node, event);
     case EVENT_PARAMETERS: {
         struct frame frame = event->frame;
         int r = control_stream(node, event, CONTROL_PARAMETERS);

@@ -14,36 +14,10 @@
 /* In the place of a link: the change is this node's own. */
 #define OWN UINT32_MAX
 
-/* Records of one frame, as columns in one block of memory. */
-struct columns {
-    uint32_t *ranks; /* the start of the block */
-    uint32_t *versions;
-    uint32_t *counts;
-    uint32_t count;
-};
-
-static void columns_fini(struct columns *columns)
+static void add_record(struct columns *columns,
+                       const struct table_fan_out *record)
 {
-    free(columns->ranks);
-}
-
-static int columns_reserve(struct columns *columns, size_t room)
-{
-    columns->ranks = calloc(room + 1, 3 * sizeof(uint32_t));
-    if (!columns->ranks)
-        return -ENOMEM;
-    columns->versions = columns->ranks + room + 1;
-    columns->counts = columns->versions + room + 1;
-    return 0;
-}
-
-static void columns_add(struct columns *columns,
-                        const struct table_fan_out *record)
-{
-    columns->ranks[columns->count] = record->rank;
-    columns->versions[columns->count] = record->version;
-    columns->counts[columns->count] = record->backend_count;
-    columns->count++;
+    columns_add(columns, record->rank, record->version, record->backend_count);
 }
 
 static struct frame fan_out_pack(struct node *node,
@@ -53,7 +27,7 @@ static struct frame fan_out_pack(struct node *node,
 
     if (packet_pack(&frame.payload, FAN_OUT_FORMAT, columns->ranks,
                     columns->count, columns->versions, columns->count,
-                    columns->counts, columns->count) < 0)
+                    columns->values, columns->count) < 0)
         node->failed = true;
     return frame;
 }
@@ -123,7 +97,7 @@ static void forward_changes(struct node *node)
     for (size_t i = 0; i < node->heal.fan_out_count; i++)
         if (table_fan_out_of(node->heal.table, node->heal.fan_outs[i].rank,
                              &record) == 0)
-            columns_add(&columns, &record);
+            add_record(&columns, &record);
     frame = fan_out_pack(node, &columns);
     for (uint32_t slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
@@ -160,7 +134,7 @@ void fan_out_exchange(struct node *node, struct peer *peer)
     } else {
         cursor = 0;
         while (table_fan_out_changed(node->heal.table, &cursor, &record))
-            columns_add(&columns, &record);
+            add_record(&columns, &record);
         node_send(node, peer, fan_out_pack(node, &columns));
     }
     columns_fini(&columns);

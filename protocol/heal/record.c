@@ -12,37 +12,29 @@
 /* In the place of a parent: the node's end is certain (11.1). */
 #define GONE (TABLE_FAILED - 1)
 
-/* Records of one frame, as columns in one block of memory. */
-struct columns {
-    uint32_t *ranks; /* the start of the block */
-    uint32_t *incarnations;
-    uint32_t *parents;
-    uint32_t count;
-};
-
-static void columns_fini(struct columns *columns)
+void columns_fini(struct columns *columns)
 {
     free(columns->ranks);
 }
 
-static int columns_reserve(struct columns *columns, uint32_t room)
+int columns_reserve(struct columns *columns, size_t room)
 {
-    columns->ranks = calloc((size_t)room + 1, 3 * sizeof(uint32_t));
+    columns->ranks = calloc(room + 1, 3 * sizeof(uint32_t));
     if (!columns->ranks)
         return -ENOMEM;
-    columns->incarnations = columns->ranks + room + 1;
-    columns->parents = columns->incarnations + room + 1;
+    columns->versions = columns->ranks + room + 1;
+    columns->values = columns->versions + room + 1;
     return 0;
 }
 
-static void columns_add(struct columns *columns,
-                        uint32_t rank,
-                        uint32_t incarnation,
-                        uint32_t parent)
+void columns_add(struct columns *columns,
+                 uint32_t rank,
+                 uint32_t version,
+                 uint32_t value)
 {
     columns->ranks[columns->count] = rank;
-    columns->incarnations[columns->count] = incarnation;
-    columns->parents[columns->count] = parent;
+    columns->versions[columns->count] = version;
+    columns->values[columns->count] = value;
     columns->count++;
 }
 
@@ -68,8 +60,8 @@ static struct frame record_pack(struct node *node,
 
     record_cut(reason, text ? text : "");
     if (packet_pack(&frame.payload, RECORD_FORMAT, columns->ranks,
-                    columns->count, columns->incarnations, columns->count,
-                    columns->parents, columns->count, reason) < 0)
+                    columns->count, columns->versions, columns->count,
+                    columns->values, columns->count, reason) < 0)
         node->failed = true;
     return frame;
 }
@@ -281,7 +273,7 @@ void record_gone_all(struct node *node,
 
     if (!node->parent)
         return;
-    if (columns_reserve(&columns, (uint32_t)ranks_size(ranks)) == 0) {
+    if (columns_reserve(&columns, (size_t)ranks_size(ranks)) == 0) {
         while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
             columns_add(&columns, rank, 0, GONE);
         node_send(node, node->parent, record_pack(node, &columns, text));
@@ -345,9 +337,8 @@ void record_gone_below(struct node *node,
     if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
         return; /* READY will tell it (PROTOCOL 12.2) */
     places = find_places(roster, peer->rank);
-    if (!places ||
-        columns_reserve(&columns, (uint32_t)ranks_size(&peer->below) +
-                                      roster->internal_count) < 0) {
+    if (!places || columns_reserve(&columns, (size_t)ranks_size(&peer->below) +
+                                                 roster->internal_count) < 0) {
         node->failed = true;
         free(places);
         return;
