@@ -1,16 +1,6 @@
 /* test_exact.c - exact streams over real processes (PROTOCOL 16). */
 #include "test/frontend/tree.h"
 
-static struct cop_stream *open_exact(struct cop_network *network, size_t keep)
-{
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-
-    options.up_filter = "sum";
-    options.guarantee = COP_GUARANTEE_WAVES;
-    options.keep = keep;
-    return tree_open_with(network, &options);
-}
-
 /* The next wave is the `index`-th hash of each of `ranks`, added up. */
 static void check_wave(struct cop_stream *stream,
                        const uint32_t *ranks,
@@ -42,7 +32,8 @@ TEST(every_commnode_is_killed)
 
     for (size_t t = 0; t < sizeof(trees) / sizeof(*trees); t++) {
         struct cop_network *network = tree_launch(trees[t].shape);
-        struct cop_stream *stream = open_exact(network, 0);
+        struct cop_stream *stream =
+            tree_open_as(network, COP_GUARANTEE_WAVES, "sum", 0);
         pid_t commnodes[NODES_MAX];
         uint32_t ranks[16], index = 0;
 
@@ -68,7 +59,8 @@ TEST(every_commnode_is_killed)
 TEST(a_backend_is_killed)
 {
     struct cop_network *network = tree_launch("2x2");
-    struct cop_stream *stream = open_exact(network, 0);
+    struct cop_stream *stream =
+        tree_open_as(network, COP_GUARANTEE_WAVES, "sum", 0);
     pid_t victim = tree_pid(network, tree_rank(network, 0));
     uint32_t ranks[4];
     struct cop_event event;
@@ -90,7 +82,8 @@ TEST(a_backend_is_killed)
 TEST(a_backend_leaves)
 {
     struct cop_network *network = tree_launch("2x2");
-    struct cop_stream *stream = open_exact(network, 0);
+    struct cop_stream *stream =
+        tree_open_as(network, COP_GUARANTEE_WAVES, "sum", 0);
     struct cop_stream *one = tree_open_one(network, tree_rank(network, 0));
     struct cop_event event;
     uint32_t ranks[4];

@@ -79,54 +79,26 @@ static const struct {
     const char *frontend;
     enum cop_sync sync;
     enum cop_guarantee asked;
-    const char *says[3];
+    const char *says; /* between bars */
 } refused_cases[] = {
-    {"concat",
-     NULL,
-     COP_DO_NOT_WAIT,
-     COP_GUARANTEE_EXACT,
-     {"is stateless", "has no `join`", "COP_WAIT_FOR_ALL"}},
-    {"poison",
-     "sum",
-     COP_WAIT_FOR_ALL,
-     COP_GUARANTEE_EXACT,
-     {"filter \"sum\": it is stateless", "up_filter_frontend",
-      "filter \"poison\" does not declare COP_STATELESS"}},
-    {NULL,
-     NULL,
-     COP_DO_NOT_WAIT,
-     COP_GUARANTEE_EXACT,
-     {"no upstream filter", "no upstream filter to make totals",
-      "COP_WAIT_FOR_ALL"}},
-    {"sum",
-     NULL,
-     COP_WAIT_FOR_ALL,
-     COP_GUARANTEE_COMPENSATION,
-     {"COP_GUARANTEE_COMPENSATION cannot be kept", "is stateless"}},
-    {"concat",
-     NULL,
-     COP_WAIT_FOR_ALL,
-     COP_GUARANTEE_TOTAL,
-     {"COP_GUARANTEE_TOTAL cannot be kept", "has no `join`"}},
-    {NULL, NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_TOTAL, {"no upstream filter"}},
-    {"sum",
-     "max",
-     COP_WAIT_FOR_ALL,
-     COP_GUARANTEE_TOTAL,
-     {"up_filter_frontend"}},
-    {"int_union",
-     NULL,
-     COP_WAIT_FOR_ALL,
-     COP_GUARANTEE_WAVES,
-     {"COP_GUARANTEE_WAVES cannot be kept", "COP_STATELESS",
-      "up_filter_frontend"}},
-    {"sum", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_WAVES, {"COP_WAIT_FOR_ALL"}},
-    {"sum", NULL, COP_TIME_OUT, COP_GUARANTEE_WAVES, {"COP_WAIT_FOR_ALL"}},
-    {"sum",
-     NULL,
-     COP_WAIT_FOR_ALL,
-     (enum cop_guarantee)99,
-     {"guarantee is 99"}},
+    {"concat", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_EXACT,
+     "is stateless|has no `join`|COP_WAIT_FOR_ALL"},
+    {"poison", "sum", COP_WAIT_FOR_ALL, COP_GUARANTEE_EXACT,
+     "filter \"sum\": it is stateless|up_filter_frontend|filter \"poison\" "
+     "does not declare COP_STATELESS"},
+    {NULL, NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_EXACT,
+     "no upstream filter|no upstream filter to make totals|COP_WAIT_FOR_ALL"},
+    {"sum", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_COMPENSATION,
+     "COP_GUARANTEE_COMPENSATION cannot be kept|is stateless"},
+    {"concat", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_TOTAL,
+     "COP_GUARANTEE_TOTAL cannot be kept|has no `join`"},
+    {NULL, NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_TOTAL, "no upstream filter"},
+    {"sum", "max", COP_WAIT_FOR_ALL, COP_GUARANTEE_TOTAL, "up_filter_frontend"},
+    {"int_union", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_WAVES,
+     "COP_GUARANTEE_WAVES cannot be kept|COP_STATELESS|up_filter_frontend"},
+    {"sum", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_WAVES, "COP_WAIT_FOR_ALL"},
+    {"sum", NULL, COP_TIME_OUT, COP_GUARANTEE_WAVES, "COP_WAIT_FOR_ALL"},
+    {"sum", NULL, COP_WAIT_FOR_ALL, (enum cop_guarantee)99, "guarantee is 99"},
 };
 
 /* What no stream keeps is refused, and the reason is given. "poison" has a state
@@ -150,13 +122,7 @@ TEST(what_cannot_be_kept_is_refused)
         options.guarantee = refused_cases[i].asked;
         CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
         CU_ASSERT_PTR_NULL(stream);
-        for (size_t k = 0; k < 3 && refused_cases[i].says[k]; k++) {
-            if (!strstr(error.text, refused_cases[i].says[k]))
-                printf("\n\"%s\" does not say \"%s\"\n", error.text,
-                       refused_cases[i].says[k]);
-            CU_ASSERT_PTR_NOT_NULL(
-                strstr(error.text, refused_cases[i].says[k]));
-        }
+        tree_check_says(error.text, refused_cases[i].says);
     }
     tree_end(network);
 }
@@ -175,9 +141,7 @@ TEST(joiners_of_whole_waves_need_syncs)
     options.guarantee = COP_GUARANTEE_EXACT;
     options.grow = true;
     CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(error.text, "\"int_union\" is not one-to-one"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "grow"));
+    tree_check_says(error.text, "\"int_union\" is not one-to-one|grow");
     options.grow = false;
     CHECK_OK(open_as(network, &options, &stream, &error));
     tree_end(network);
@@ -195,12 +159,12 @@ TEST(bounds_need_waves)
     options.guarantee = COP_GUARANTEE_TOTAL;
     options.keep = 1;
     CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "keep is given"));
+    tree_check_says(error.text, "keep is given");
     options.keep = 0;
     options.redo_limit = 1;
     options.guarantee = COP_GUARANTEE_NONE;
     CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "redo_limit is given"));
+    tree_check_says(error.text, "redo_limit is given");
     tree_end(network);
 }
 
@@ -216,7 +180,7 @@ TEST(a_filter_that_is_missing)
     for (int g = COP_GUARANTEE_EXACT; g <= COP_GUARANTEE_WAVES; g++) {
         options.guarantee = (enum cop_guarantee)g;
         CHECK_IS(open_as(network, &options, &stream, &error), -ELIBBAD);
-        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no_such_filter.so"));
+        tree_check_says(error.text, "no_such_filter.so");
     }
     tree_end(network);
 }
@@ -301,11 +265,8 @@ TEST(another_version_on_one_host_is_refused)
         CHECK_IS(open_as(network, &options, &stream, &error), -ELIBBAD);
         CU_ASSERT_EQUAL(sscanf(error.text, "node %u cannot load", &rank), 1);
         CU_ASSERT(rank > 0);
-        if (!strstr(error.text, cases[i].says) ||
-            !strstr(error.text, cases[i].filter))
-            printf("\ncase %zu: %s\n", i, error.text);
-        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, cases[i].says));
-        CU_ASSERT_PTR_NOT_NULL(strstr(error.text, cases[i].filter));
+        tree_check_says(error.text, cases[i].says);
+        tree_check_says(error.text, cases[i].filter);
     }
     tree_end(network);
     CHECK_OK(chdir("/"));

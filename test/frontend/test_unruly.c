@@ -5,18 +5,6 @@
 
 #define MEMBERS 4 /* of a tree "2x2": ranks 3 to 6 */
 
-static struct cop_stream *open_waves(struct cop_network *network,
-                                     const char *filter,
-                                     size_t keep)
-{
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-
-    options.up_filter = filter;
-    options.guarantee = COP_GUARANTEE_WAVES;
-    options.keep = keep;
-    return tree_open_with(network, &options);
-}
-
 /* Nobody was made to send again. */
 static void check_no_redo(struct cop_network *network)
 {
@@ -65,7 +53,7 @@ TEST(a_filter_that_emits_twice)
 
     tree_own_filters();
     network = tree_launch("2x2");
-    stream = open_waves(network, "unruly", 0);
+    stream = tree_open_as(network, COP_GUARANTEE_WAVES, "unruly", 0);
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 2);
     CHECK_OK(cop_stream_set_parameters(stream, "%d %ud", 2, NOBODY));
     CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 4 * WAVES));
@@ -89,7 +77,7 @@ TEST(a_filter_that_emits_nothing)
 
     tree_own_filters();
     network = tree_launch("2x2");
-    stream = open_waves(network, "unruly", 1);
+    stream = tree_open_as(network, COP_GUARANTEE_WAVES, "unruly", 1);
     CHECK_OK(cop_stream_set_parameters(stream, "%d %ud", 0, NOBODY));
     CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", WAVES));
     CHECK_IS(tree_sync(stream), 0);
@@ -128,7 +116,8 @@ TEST(a_filter_that_fails)
     tree_own_filters();
     for (size_t i = 0; i < 3; i++) {
         struct cop_network *network = tree_launch("2x2");
-        struct cop_stream *stream = open_waves(network, "unruly", 1);
+        struct cop_stream *stream =
+            tree_open_as(network, COP_GUARANTEE_WAVES, "unruly", 1);
         uint32_t wave = 0;
 
         CHECK_OK(cop_stream_set_parameters(stream, "%d %ud", 1, ranks[i]));
@@ -149,15 +138,12 @@ TEST(a_filter_that_fails)
 TEST(a_packet_that_makes_no_total)
 {
     struct cop_network *network = tree_launch("2x2");
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
     struct cop_event event;
     struct cop_stream *stream;
     struct cop_packet *packet;
     int total = 0;
 
-    options.up_filter = "sum";
-    options.guarantee = COP_GUARANTEE_TOTAL;
-    stream = tree_open_with(network, &options);
+    stream = tree_open_as(network, COP_GUARANTEE_TOTAL, "sum", 0);
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 5));
     CHECK_OK(cop_stream_send(stream, TAG_TEXT, ""));
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 7));
@@ -230,7 +216,8 @@ static uint32_t check_filled(struct cop_stream *stream,
 static void check_stuck(size_t keep)
 {
     struct cop_network *network = tree_launch("2x2");
-    struct cop_stream *stream = open_waves(network, "sum", keep);
+    struct cop_stream *stream =
+        tree_open_as(network, COP_GUARANTEE_WAVES, "sum", keep);
     struct cop_stream *one = tree_open_one(network, 3);
     pid_t victim = tree_pid(network, 3);
     struct kept kept[3 + MEMBERS] = {{0}};
@@ -250,7 +237,7 @@ static void check_stuck(size_t keep)
     }
     CHECK_IS(cop_stream_receive(stream, &packet, 0), -EAGAIN);
     CHECK_IS(cop_stream_sync(stream, 100, &error), -ETIMEDOUT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "rank 3 on"));
+    tree_check_says(error.text, "rank 3 on");
     CHECK_OK(kill(victim, SIGKILL));
     CHECK_IS(tree_sync(stream), 0);
     CU_ASSERT_EQUAL(check_filled(stream, kept, 4), most);
@@ -279,7 +266,8 @@ TEST(a_frontend_that_stops_receiving)
         BOUND = 1024
     }; /* packets of 64 KiB */
     struct cop_network *network = tree_launch("2x2");
-    struct cop_stream *stream = open_waves(network, "sum", 0);
+    struct cop_stream *stream =
+        tree_open_as(network, COP_GUARANTEE_WAVES, "sum", 0);
     struct kept kept[3 + MEMBERS] = {{0}};
     uint64_t most = 0;
 
@@ -300,16 +288,13 @@ TEST(a_frontend_that_stops_receiving)
 TEST(a_total_that_nobody_asks_for)
 {
     struct cop_network *network = tree_launch("2x2");
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
     uint64_t want = 0;
     struct cop_stream *stream;
     struct cop_packet *packet;
     const uint64_t *values;
     uint32_t count;
 
-    options.up_filter = "sum";
-    options.guarantee = COP_GUARANTEE_TOTAL;
-    stream = tree_open_with(network, &options);
+    stream = tree_open_as(network, COP_GUARANTEE_TOTAL, "sum", 0);
     CHECK_OK(
         cop_stream_send(stream, TAG_FILL, "%d %d %d", 400, 8192, COP_FOREVER));
     CHECK_IS(tree_sync(stream), 0);

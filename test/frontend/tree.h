@@ -138,6 +138,19 @@ static inline void tree_stop(pid_t pid)
     } while (moves);
 }
 
+/* Check that `text` has each of the words that `say` has between bars. */
+static inline void tree_check_says(const char *text, const char *say)
+{
+    char words[256], *rest = words, *word;
+
+    snprintf(words, sizeof(words), "%s", say);
+    while ((word = strsep(&rest, "|"))) {
+        if (!strstr(text, word))
+            printf("\n\"%s\" does not say \"%s\"\n", text, word);
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, word));
+    }
+}
+
 /* Let networks find the tests' own filters beside the built-in ones. */
 static inline void tree_own_filters(void)
 {
@@ -240,6 +253,20 @@ static inline struct cop_stream *tree_open(struct cop_network *network,
     options.sync = sync;
     options.wave_timeout_ms = sync == COP_TIME_OUT ? 50 : 0;
     options.up_filter = up_filter;
+    return tree_open_with(network, &options);
+}
+
+/* Open a stream that keeps a guarantee; `keep` is 0 or that of the options. */
+static inline struct cop_stream *tree_open_as(struct cop_network *network,
+                                              enum cop_guarantee guarantee,
+                                              const char *up_filter,
+                                              size_t keep)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+
+    options.up_filter = up_filter;
+    options.guarantee = guarantee;
+    options.keep = keep;
     return tree_open_with(network, &options);
 }
 

@@ -89,7 +89,7 @@ static void check_offence(const char *shape, const char *offence)
         CHECK_OK(cop_network_event(network, &event, TREE_PATIENCE_MS));
         check_event(&event);
     } while (event.type != COP_EVENT_NODE_REFUSED);
-    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "it broke the protocol: a "));
+    tree_check_says(event.text, "it broke the protocol: a ");
     check_answer(stream);
     while (cop_network_event(network, &event, 0) == 0)
         check_event(&event);
