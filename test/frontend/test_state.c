@@ -10,21 +10,6 @@
 /* Echoes around a death. */
 #define ECHOES 20
 
-/* Kill every commnode, one after the other, each when the network has told of
- * the one before. Returns how many. */
-static size_t kill_all(struct cop_network *network)
-{
-    pid_t commnodes[NODES_MAX];
-    size_t count = nodes_all(commnodes), i;
-    struct cop_event event;
-
-    for (i = 0; i < count; i++) {
-        CHECK_OK(kill(commnodes[i], SIGKILL));
-        CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
-    }
-    return count;
-}
-
 /* The state has each number of each member once, and nothing else. */
 static void check_state(struct cop_network *network,
                         const struct cop_packet *packet)
@@ -66,7 +51,7 @@ TEST(the_state_has_all_that_was_sent)
         CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
         CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
         cop_packet_free(packet);
-        CU_ASSERT(kill_all(network) >= 4);
+        CU_ASSERT(tree_kill_all(network) >= 4);
         CHECK_IS(tree_sync(stream), 0);
         CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
         check_state(network, packet);

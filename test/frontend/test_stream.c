@@ -119,13 +119,11 @@ TEST_OF_TREES(singlecast_and_communicators)
     for (k = 0; k < count; k++) {
         uint32_t rank = cop_communicator_rank(all, k);
 
-        CHECK_OK(cop_communicator_new(&some, network, &rank, 1));
-        CHECK_OK(cop_stream_open(&stream, network, some, NULL, &error));
+        stream = tree_open_one(network, rank);
         CHECK_OK(cop_stream_send(stream, TAG_RANK, ""));
         CU_ASSERT_EQUAL(tree_receive(stream, &seen), (int)rank);
         CU_ASSERT_EQUAL(seen, 1);
         cop_stream_close(stream);
-        cop_communicator_free(some);
     }
     ranks[0] = cop_communicator_rank(all, 0);
     ranks[1] = cop_communicator_rank(all, count - 1);
@@ -178,26 +176,14 @@ TEST_OF_TREES(sync_with_unequal_numbers)
     const struct cop_communicator *all = cop_network_everyone(network);
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     uint32_t count = (uint32_t)cop_stream_size(stream), k;
-    struct cop_packet *packet;
-    struct cop_error error = {""};
     int expected = 0, round;
 
     for (k = 0; k < count; k++)
         expected += (int)(cop_communicator_rank(all, k) % 3);
     for (round = 0; round < 5; round++) {
-        int sum = 0, number, r;
-
         CHECK_OK(cop_stream_send(stream, TAG_MANY, "%d", 3));
-        r = tree_sync(stream);
-        if (r < 0)
-            printf("\nsync: %s\n", error.text);
-        CHECK_IS(r, 0);
-        while (cop_stream_receive(stream, &packet, 0) == 0) {
-            CHECK_OK(cop_packet_unpack(packet, "%d", &number));
-            sum += number;
-            cop_packet_free(packet);
-        }
-        CU_ASSERT_EQUAL(sum, expected);
+        CHECK_IS(tree_sync(stream), 0);
+        CU_ASSERT_EQUAL(tree_take_all(stream), expected);
         tree_check_sum(stream, 1, count);
     }
 }

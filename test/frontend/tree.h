@@ -379,6 +379,21 @@ static inline int tree_await(struct cop_network *network,
     return r < 0 ? r : -ETIMEDOUT;
 }
 
+/* Kill every commnode, upper levels first, each when the loss of the one before is
+ * reported. Returns how many. */
+static inline size_t tree_kill_all(struct cop_network *network)
+{
+    pid_t commnodes[NODES_MAX];
+    size_t count = nodes_all(commnodes), i;
+    struct cop_event event;
+
+    for (i = 0; i < count; i++) {
+        CHECK_OK(kill(commnodes[i], SIGKILL));
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
+    }
+    return count;
+}
+
 /* Free the network, and check that no process is left. */
 static inline void tree_free(struct cop_network *network)
 {
