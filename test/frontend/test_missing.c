@@ -182,15 +182,3 @@ TEST(dead_hosts_are_listed)
     check_work(network, 6, 0);
     tree_end(network);
 }
-
-/* A whole chain of commnodes is dead: the front-end starts what is below. */
-TEST(a_dead_chain_is_bridged)
-{
-    struct cop_network *network;
-
-    network = launch_by_ssh("localhost:0 => dead1:0; dead1:0 => dead2:0;"
-                            "dead2:0 => bare3:0; bare3:0 => n4:0 n5:0;");
-    CU_ASSERT_STRING_EQUAL(absent(network), "1 2 3 ");
-    check_work(network, 2, 0);
-    tree_end(network);
-}
