@@ -16,13 +16,10 @@ TEST(a_live_node_refutes_its_death)
     sim_trace(sim, TRACE_MOST);
     sim_cut(sim, 1, 4);
     sim_run(sim, 100);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_BACK), 1);
+    expect_told(sim, NODE_SUSPECTED, 1, 1);
+    expect_told(sim, NODE_BACK, 1, 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_ADOPTED), 4);
+    expect_told(sim, NODE_ADOPTED, 1, 4);
     expect(sim, "0 <- 1 record*it lives");
     CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
     CU_ASSERT_EQUAL(sim_lines(sim, "1 link to 0 down"), 0);
@@ -89,29 +86,12 @@ TEST(places_are_told_after_changes)
     sim_end(sim);
 }
 
-/* A tree for the spread of orphans: 1 has `victims` back-ends, the other 16
- * commnodes one each. */
-#define SPREAD_NODES 16
-
-static struct sim *spread_tree(unsigned victims)
+static struct sim *launch_spread(unsigned victims)
 {
-    unsigned rank = SPREAD_NODES + 2, i;
-    struct sim *sim;
-    char *text = NULL;
-    size_t len;
-    FILE *file = open_memstream(&text, &len);
+    char *tree = sim_spread_tree(victims);
+    struct sim *sim = sim_launch(tree);
 
-    CU_ASSERT_FATAL(file != NULL);
-    fputs("0(1(", file);
-    for (i = 0; i < victims; i++)
-        fprintf(file, "%s%u", i ? "," : "", rank++);
-    fputc(')', file);
-    for (i = 0; i < SPREAD_NODES; i++)
-        fprintf(file, ",%u(%u)", i + 2, rank++);
-    fputc(')', file);
-    fclose(file);
-    sim = sim_launch(text);
-    free(text);
+    free(tree);
     return sim;
 }
 
@@ -131,19 +111,19 @@ static unsigned backends_of(struct sim *sim, uint32_t rank)
  * and the next orphans choose by it. */
 TEST(fan_outs_are_told)
 {
-    struct sim *sim = spread_tree(20);
+    struct sim *sim = launch_spread(20);
 
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 100);
     /* 16 that had one, and the front-end; the last three begin anew */
-    for (uint32_t rank = 2; rank < SPREAD_NODES + 2; rank++)
+    for (uint32_t rank = 2; rank < SIM_SPREAD + 2; rank++)
         CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 5 ? 3 : 2);
     CU_ASSERT_EQUAL(backends_of(sim, 0), 1);
     sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
     sim_kill_at(sim, 17, 0);
     sim_run(sim, 100);
     /* 2, 3 and 4 have more than the others, though not at launch */
-    for (uint32_t rank = 2; rank < SPREAD_NODES + 1; rank++)
+    for (uint32_t rank = 2; rank < SIM_SPREAD + 1; rank++)
         CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 7 ? 3 : 2);
     sim_end(sim);
 }
@@ -152,13 +132,13 @@ TEST(fan_outs_are_told)
  * what they cost the tree is some frames on each link. */
 TEST(many_orphans_spread_evenly)
 {
-    struct sim *sim = spread_tree(128);
+    struct sim *sim = launch_spread(128);
     unsigned links;
 
     sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 10 * LIMIT_HEARTBEAT_MS);
-    for (uint32_t rank = 2; rank < SPREAD_NODES + 2; rank++) {
+    for (uint32_t rank = 2; rank < SIM_SPREAD + 2; rank++) {
         unsigned adopted = backends_of(sim, rank) - 1;
 
         CU_ASSERT(adopted == 128 / 17 || adopted == 128 / 17 + 1);
@@ -394,10 +374,8 @@ TEST(a_broken_link_is_a_suspicion)
 
     sim_cut(sim, 1, 0);
     sim_run(sim, 100);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_ADOPTED), 1);
+    expect_told(sim, NODE_SUSPECTED, 1, 1);
+    expect_told(sim, NODE_ADOPTED, 1, 1);
     sim_run(sim, 100000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 0);
@@ -410,8 +388,7 @@ TEST(a_broken_link_is_a_suspicion)
  * its refutation take longer than give_up_timeout. */
 static struct sim *accuse_behind_data(const char *tree)
 {
-    struct sim_config config = {.bytes_per_ms = 21};
-    struct sim *sim = sim_launch_as(tree, &config);
+    struct sim *sim = sim_launch(tree, .bytes_per_ms = 21);
     uint32_t stream = sim_open_filter(sim, "concat");
 
     for (unsigned i = 0; i < 20; i++)
@@ -439,8 +416,7 @@ TEST(a_slow_refutation_is_waited_for)
         CU_ASSERT_EQUAL(sim_about(TELL_NODE_BACK), 3);
         sim_vanish(sim, 3);
         sim_run(sim, 80000);
-        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
-        CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 3);
+        expect_told(sim, NODE_LOST, 1, 3);
         sim_end(sim);
     }
 }
@@ -474,8 +450,7 @@ TEST(a_death_is_reported_beside_rounds)
         sim_run(sim, 1000);
     }
     sim_run(sim, 5000);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 3);
+    expect_told(sim, NODE_LOST, 1, 3);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     sim_end(sim);
 }
@@ -495,8 +470,7 @@ TEST(a_back_end_that_was_given_up_is_expelled)
     sim_freeze(sim, 1, 80000);
     sim_run(sim, 79000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 2);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 1);
+    expect_told(sim, NODE_LOST, 1, 1);
     CU_ASSERT_FALSE(sim_has_exited(sim, 1));
     sim_run(sim, 2000);
     CU_ASSERT(sim_has_exited(sim, 1));
@@ -517,8 +491,7 @@ TEST(a_back_end_in_limbo_is_suspected)
     sim_run(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS - 500);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
     sim_run(sim, 1000);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 6);
+    expect_told(sim, NODE_SUSPECTED, 1, 6);
     sim_run(sim, 20000);
     /* it had heard nothing of its parent: so 2 was suspected, too */
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 2);
@@ -526,8 +499,7 @@ TEST(a_back_end_in_limbo_is_suspected)
     CU_ASSERT_EQUAL(sim_adopted(6, &adoption), 1);
     sim_vanish(sim, 6);
     sim_run(sim, 100000);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 3);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_SUSPECTED), 6);
+    expect_told(sim, NODE_SUSPECTED, 3, 6);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 2);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
@@ -578,8 +550,7 @@ TEST(the_front_end_gives_up)
     /* 1 lives, and waits for its child: a certain end */
     sim_crash(sim, 4);
     sim_run(sim, 20);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_LOST), 4);
+    expect_told(sim, BACKEND_LOST, 1, 4);
     /* 2 and 6 die together: no node can say what became of 6 */
     sim_crash(sim, 2);
     sim_crash(sim, 6);
@@ -587,8 +558,7 @@ TEST(the_front_end_gives_up)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 5, TELL_NODE_ADOPTED), 1);
     sim_run(sim, 300);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
-    CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_LOST), 6);
+    expect_told(sim, BACKEND_LOST, 2, 6);
     CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 2);
     sim_end(sim);
 }
@@ -603,8 +573,7 @@ TEST(a_certain_end_is_told_again)
         sim_kill_at(sim, 7, 12);
         sim_kill_at(sim, 1, at_ms);
         sim_run(sim, 1000);
-        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
-        CU_ASSERT_EQUAL(sim_about(TELL_BACKEND_LOST), 7);
+        expect_told(sim, BACKEND_LOST, 1, 7);
         sim_end(sim);
     }
 }

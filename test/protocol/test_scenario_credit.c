@@ -254,9 +254,8 @@ TEST(credit_begins_anew_with_a_new_parent)
  * filter, is not given back to the next one, which has not sent it. */
 TEST(a_new_parent_is_given_nothing_back)
 {
-    static char count[] = "count";
     struct sim *sim = sim_launch("0(1(3(5,6)),2(4(7)))");
-    uint32_t stream = sim_open_stream(sim, .down_filter = count);
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
     struct node_adoption adoption;
 
     CU_ASSERT(node_is_replayable(sim_node(sim, 0), stream));
@@ -300,8 +299,8 @@ TEST(what_is_in_a_filter_is_not_written_to)
 {
     static char count[] = "count";
     struct outstanding out = {.index = SIM_NONE};
-    struct sim_config config = {.tamper = remember_call, .tamper_arg = &out};
-    struct sim *sim = sim_launch_as("0(1(3(5,6)),2(4(7)))", &config);
+    struct sim *sim = sim_launch("0(1(3(5,6)),2(4(7)))",
+                                 .tamper = remember_call, .tamper_arg = &out);
     uint32_t stream = sim_open_stream(sim, .down_filter = count);
     uint32_t index = 3;
 

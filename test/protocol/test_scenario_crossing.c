@@ -13,8 +13,7 @@ static void use_stream(struct sim *sim, uint32_t stream)
     CU_ASSERT(sim_sync_now(sim, stream) >= 0);
     sim_send_int(sim, 0, stream, 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), before + 1);
-    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), (int)ranks_size(left));
+    expect_taken(sim, 0, stream, before + 1, (int)ranks_size(left));
 }
 
 /* PROTOCOL 4.5, 10.4, 11.2: the only back-end of a commnode ends, which the
@@ -43,9 +42,8 @@ TEST(a_loss_crosses_an_adoption)
  * hearing by `freeze_ms`, the dead parent's last words by `hold_ms`. */
 static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
 {
-    char sum[] = "sum";
     struct sim *sim = sim_launch("0(1(4),2(3))");
-    uint32_t stream = sim_open_stream(sim, .grow = true, .up_filter = sum);
+    uint32_t stream = sim_open_filter(sim, "sum", .grow = true);
 
     sim_crash(sim, 3);
     sim_run(sim, 50);

@@ -78,8 +78,7 @@ TEST(a_back_end_may_leave)
  */
 TEST(what_a_back_end_sent_comes_before_its_agents_word)
 {
-    struct sim_config config = {.agents = true, .bytes_per_ms = 1000};
-    struct sim *sim = sim_launch_as(TREE, &config);
+    struct sim *sim = sim_launch(TREE, .agents = true, .bytes_per_ms = 1000);
     uint32_t stream = sim_open_stream(sim, .sync = COP_WAIT_FOR_ALL);
 
     sim_by_hand(sim, 0);

@@ -8,11 +8,8 @@
 #define TREE "0(1(3,4),2(5,6))"
 
 /* Open an exact stream with the filter `sum` for everyone. */
-static uint32_t open_exact(struct sim *sim)
-{
-    return sim_open_stream(sim, .kind = STREAM_EXACT,
-                           .up_filter = (char *)"sum");
-}
+#define open_exact(sim, ...)                                                   \
+    sim_open_filter(sim, "sum", .kind = STREAM_EXACT, __VA_ARGS__)
 
 /* Every back-end of TREE sends 1, and a commnode dies with its part. */
 static void lose_wave(struct sim *sim, uint32_t stream)
@@ -20,13 +17,6 @@ static void lose_wave(struct sim *sim, uint32_t stream)
     sim_send_all(sim, stream, 3, 6, 1);
     sim_kill_at(sim, 1, 0);
 }
-
-/* So many packets came in all, and the last of them has this value. */
-#define CAME(packets, value)                                                   \
-    do {                                                                       \
-        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), packets);                   \
-        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), value);                      \
-    } while (0)
 
 static uint64_t kept_packets(struct sim *sim, uint32_t rank, uint32_t stream)
 {
@@ -45,10 +35,9 @@ TEST(waves_without_failures)
     uint32_t stream = open_exact(sim);
 
     sim_echo(sim);
-    for (int i = 1; i <= 10; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 10);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CAME(10, 40);
+    expect_taken(sim, 0, stream, 10, 40);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
     sim_end(sim);
 }
@@ -61,14 +50,12 @@ TEST(a_commnode_dies)
     uint32_t stream = open_exact(sim);
 
     sim_echo(sim);
-    for (int i = 1; i <= 10; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 10);
     sim_kill_at(sim, 1, 2);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CAME(10, 40);
+    expect_taken(sim, 0, stream, 10, 40);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
-    for (int i = 1; i <= 10; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 10);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 20);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
@@ -80,41 +67,20 @@ TEST(a_commnode_dies)
 TEST(a_commnode_dies_of_a_stream_without_syncs)
 {
     struct sim *sim = sim_launch(TREE);
-    uint32_t stream =
-        sim_open_stream(sim, .kind = STREAM_EXACT, .up_filter = (char *)"sum",
-                        .down_filter = (char *)"int_union");
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_EXACT,
+                                      .down_filter = (char[]){"int_union"});
 
     for (int i = 1; i <= 10; i++)
         sim_send_all(sim, stream, 3, 6, i);
     sim_kill_at(sim, 1, 2);
     sim_run(sim, 5000);
-    CAME(10, 40);
+    expect_taken(sim, 0, stream, 10, 40);
     for (int i = 1; i <= 10; i++)
         sim_send_all(sim, stream, 3, 6, i);
     sim_run(sim, 5000);
-    CAME(20, 40);
+    expect_taken(sim, 0, stream, 20, 40);
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
     sim_end(sim);
-}
-
-/* A child of rank 0 with so many back-ends, and 16 more with one each. */
-static char *write_tree(uint32_t orphans)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *file = open_memstream(&text, &len);
-    uint32_t rank = 18;
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-    fprintf(file, "0(1(");
-    for (uint32_t i = 0; i < orphans; i++)
-        fprintf(file, "%s%u", i > 0 ? "," : "", rank++);
-    fprintf(file, ")");
-    for (uint32_t i = 2; i < 18; i++)
-        fprintf(file, ",%u(%u)", i, rank++);
-    fprintf(file, ")");
-    fclose(file);
-    return text;
 }
 
 /* A back-end sends 1, now or as soon as it may. */
@@ -131,10 +97,9 @@ static void post_one(struct sim *sim, uint32_t rank, uint32_t stream)
  * orphan's report, and each has every back-end. */
 static void check_waves_go_on(uint32_t orphans)
 {
-    struct sim_config config = {.delay_min_ms = 10, .delay_max_ms = 10};
     uint32_t leaves = orphans + 16, trip_ms = 4 * 10;
-    char *tree = write_tree(orphans);
-    struct sim *sim = sim_launch_as(tree, &config);
+    char *tree = sim_spread_tree(orphans);
+    struct sim *sim = sim_launch(tree, .delay_min_ms = 10, .delay_max_ms = 10);
     uint32_t stream = open_exact(sim);
     uint32_t kill_ms = 500, ms, last_ms = 0, reported_ms = 0, resumed_ms = 0;
     unsigned taken = 0;
@@ -180,8 +145,7 @@ TEST(scenario_16_3_filter_fails)
     CHECK_OK(sim_send(sim, 3, stream, 100, "%s", "no number"));
     sim_send_all(sim, stream, 4, 6, 1);
     sim_run(sim, 5000);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_FILTER_ERROR), 1);
+    expect_told(sim, FILTER_ERROR, 1, 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 2);
     sim_send_all(sim, stream, 3, 6, 1);
@@ -198,8 +162,7 @@ TEST(scenario_16_4_death_no_redo)
     uint32_t stream = open_exact(sim);
 
     sim_trace(sim, SIM_TRACE_DELIVER);
-    for (int i = 1; i <= 3; i++)
-        sim_send_int(sim, 3, stream, i);
+    sim_send_ints(sim, 3, stream, 1, 3);
     sim_run(sim, 20);
     sim_kill_at(sim, 3, 0);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
@@ -233,7 +196,7 @@ TEST(scenario_16_4_replaced)
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
     sim_run(sim, 3000);
-    CAME(1, 101);
+    expect_taken(sim, 0, stream, 1, 101);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
     sim_end(sim);
 }
@@ -243,8 +206,7 @@ TEST(scenario_16_4_replaced)
 TEST(scenario_16_4_epoch_empty)
 {
     struct sim *sim = sim_launch("0(1,2)");
-    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true,
-                                      .up_filter = (char *)"sum");
+    uint32_t stream = open_exact(sim, .grow = true);
 
     sim_send_int(sim, 1, stream, 5);
     sim_run(sim, 10);
@@ -256,7 +218,7 @@ TEST(scenario_16_4_epoch_empty)
     sim_run(sim, 2000);
     sim_send_int(sim, 3, stream, 7);
     sim_run(sim, 100);
-    CAME(1, 7);
+    expect_taken(sim, 0, stream, 1, 7);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     sim_end(sim);
 }
@@ -266,8 +228,7 @@ TEST(scenario_16_4_epoch_empty)
 TEST(scenario_16_6_keep_full)
 {
     struct sim *sim = sim_launch(TREE);
-    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .keep = 150,
-                                      .up_filter = (char *)"sum");
+    uint32_t stream = open_exact(sim, .keep = 150);
     uint32_t fast = sim_find(sim, 3);
 
     CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
@@ -291,8 +252,7 @@ TEST(scenario_16_6_keep_full)
 TEST(scenario_16_5_final_new_link)
 {
     struct sim *sim = sim_launch(TREE);
-    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .keep = 64,
-                                      .up_filter = (char *)"sum");
+    uint32_t stream = open_exact(sim, .keep = 64);
 
     sim_run(sim, 100);
     sim_send_all(sim, stream, 3, 6, 1);
@@ -335,7 +295,7 @@ TEST(scenario_16_7_request_response)
     lose_wave(sim, stream);
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
-    CAME(1, 4);
+    expect_taken(sim, 0, stream, 1, 4);
     sim_end(sim);
 }
 
@@ -354,7 +314,7 @@ TEST(scenario_16_7_limbo)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
     sim_run(sim, 40000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
-    CAME(1, 1);
+    expect_taken(sim, 0, stream, 1, 1);
     sim_end(sim);
 }
 
@@ -367,8 +327,7 @@ TEST(scenario_16_7_behind_data)
 
     for (uint32_t rank = 3; rank <= 6; rank++)
         sim_by_hand(sim, rank);
-    for (int i = 0; i < 10; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 0, 9);
     sim_run(sim, 50);
     lose_wave(sim, stream);
     sim_run(sim, 5000);
@@ -387,7 +346,7 @@ TEST(scenario_16_8_filter_running)
     sim_set_filter_ms(sim, 2, 2000);
     lose_wave(sim, stream);
     sim_run(sim, 20000);
-    CAME(1, 4);
+    expect_taken(sim, 0, stream, 1, 4);
     sim_end(sim);
 }
 
@@ -454,7 +413,7 @@ TEST(scenario_16_8_overlap)
     sim_wait(sim, 0, TELL_REDO);
     sim_kill_at(sim, 3, 1);
     sim_run(sim, 10000);
-    CAME(20, 120);
+    expect_taken(sim, 0, stream, 20, 120);
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 3);
     sim_end(sim);
 }
@@ -474,7 +433,7 @@ TEST(scenario_16_8_thawed)
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
     sim_send_all(sim, stream, 3, 6, 2);
     sim_run(sim, 100);
-    CAME(2, 8);
+    expect_taken(sim, 0, stream, 2, 8);
     sim_end(sim);
 }
 
@@ -482,8 +441,8 @@ TEST(scenario_16_8_thawed)
  * is not sent, for its check would speak of the packets that were lost. */
 TEST(a_wave_that_was_sent_in_part)
 {
-    struct sim_config config = {.bytes_per_ms = 100, .budget = 64u << 10};
-    struct sim *sim = sim_launch_as("0(1(3,4),2)", &config);
+    struct sim *sim =
+        sim_launch("0(1(3,4),2)", .bytes_per_ms = 100, .budget = 64u << 10);
     uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT);
 
     for (uint32_t rank = 2; rank <= 4; rank++)
@@ -502,12 +461,8 @@ TEST(a_wave_that_was_sent_in_part)
 TEST(a_claim_on_the_stream_crosses_a_loss)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
-        struct sim_config config = {
-            .seed = seed,
-            .delay_min_ms = 1,
-            .delay_max_ms = 9,
-        };
-        struct sim *sim = sim_launch_as("0(1(3(5),4(6)),2)", &config);
+        struct sim *sim = sim_launch("0(1(3(5),4(6)),2)", .seed = seed,
+                                     .delay_min_ms = 1, .delay_max_ms = 9);
         uint32_t stream = open_exact(sim);
 
         sim_kill_at(sim, 3, 10);
@@ -517,7 +472,7 @@ TEST(a_claim_on_the_stream_crosses_a_loss)
         sim_send_int(sim, 2, stream, 1);
         sim_send_int(sim, 5, stream, 1);
         CHECK_IS(sim_sync_now(sim, stream), 0);
-        CAME(1, 2);
+        expect_taken(sim, 0, stream, 1, 2);
         sim_end(sim);
     }
 }
@@ -528,12 +483,8 @@ TEST(a_claim_on_the_stream_crosses_a_loss)
 TEST(a_claim_crosses_the_opening)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
-        struct sim_config config = {
-            .seed = seed,
-            .delay_min_ms = 2,
-            .delay_max_ms = 22,
-        };
-        struct sim *sim = sim_launch_as("0(1,2(3),4(5))", &config);
+        struct sim *sim = sim_launch("0(1,2(3),4(5))", .seed = seed,
+                                     .delay_min_ms = 2, .delay_max_ms = 22);
         uint32_t stream;
 
         sim_run(sim, 200);
@@ -547,7 +498,7 @@ TEST(a_claim_crosses_the_opening)
         sim_send_int(sim, 3, stream, 1);
         sim_send_int(sim, 5, stream, 1);
         CHECK_IS(sim_sync_now(sim, stream), 0);
-        CAME(1, 3);
+        expect_taken(sim, 0, stream, 1, 3);
         sim_end(sim);
     }
 }
@@ -567,7 +518,7 @@ TEST(scenario_16_10_unequal)
     sim_kill_at(sim, 1, 3);
     sim_wait(sim, 0, TELL_SYNCED);
     CHECK_IS(sim_code(TELL_SYNCED), 0);
-    CAME(5, 1);
+    expect_taken(sim, 0, stream, 5, 1);
     sim_end(sim);
 }
 
@@ -586,8 +537,7 @@ TEST(scenario_16_10_end_sent_again)
     CHECK_OK(sim_sync(sim, stream, NULL));
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
-    for (int i = 4; i <= 6; i++)
-        sim_send_int(sim, 6, stream, i);
+    sim_send_ints(sim, 6, stream, 4, 6);
     sim_kill_at(sim, 2, 1);
     sim_run(sim, 2000);
     CHECK_IS(sim_receive(sim, 6, stream), 1);
@@ -635,15 +585,14 @@ TEST(scenario_16_10_sync_lets_waves_go)
 TEST(scenario_16_11_joiner)
 {
     struct sim *sim = sim_launch("0(1(3,4),2)");
-    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true,
-                                      .up_filter = (char *)"sum");
+    uint32_t stream = open_exact(sim, .grow = true);
 
     sim_send_all(sim, stream, 2, 4, 1);
     sim_attach(sim, 1);
     sim_wait(sim, 0, TELL_BACKEND_JOINED);
     sim_send_all(sim, stream, 2, 4, 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CAME(2, 3);
+    expect_taken(sim, 0, stream, 2, 3);
     sim_run(sim, 100);
     sim_send_all(sim, stream, 2, 5, 1);
     sim_run(sim, 100);
@@ -657,8 +606,7 @@ TEST(scenario_16_11_joiner)
 TEST(scenario_16_11_joiner_dies)
 {
     struct sim *sim = sim_launch("0(1(3,4),2)");
-    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true,
-                                      .up_filter = (char *)"sum");
+    uint32_t stream = open_exact(sim, .grow = true);
 
     for (uint32_t joiner = 5; joiner <= 6; joiner++) {
         sim_attach(sim, 1);
@@ -699,7 +647,7 @@ TEST(scenario_16_12_leave)
     CU_ASSERT(!sim_has_exited(sim, sim_find(sim, 3)));
     sim_send_all(sim, stream, 4, 6, 1);
     sim_run(sim, 2000);
-    CAME(1, 4);
+    expect_taken(sim, 0, stream, 1, 4);
     CU_ASSERT(sim_has_exited(sim, sim_find(sim, 3)));
     sim_end(sim);
 }
@@ -709,8 +657,7 @@ TEST(scenario_16_12_leave)
 TEST(too_many_redos_end_the_stream)
 {
     struct sim *sim = sim_launch("0(1(4,5),2(6,7),3(8,9))");
-    uint32_t stream = sim_open_stream(
-        sim, .kind = STREAM_EXACT, .redo_limit = 1, .up_filter = (char *)"sum");
+    uint32_t stream = open_exact(sim, .redo_limit = 1);
 
     for (int i = 1; i <= 20; i++)
         sim_send_all(sim, stream, 4, 9, i);

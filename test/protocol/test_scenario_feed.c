@@ -44,8 +44,7 @@ TEST(children_are_fed_each_at_its_pace)
         sim_set_app(sim, 3 + i,
                     &(struct sim_app){.taken = take_number, .arg = &order[i]});
     sim_freeze(sim, 4, 2000);
-    for (int i = 0; i < 500; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 0, 499);
     sim_run(sim, 1000);
     CU_ASSERT_EQUAL(order[0].next, 500);
     CU_ASSERT_EQUAL(order[1].next, 0);

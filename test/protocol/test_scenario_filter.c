@@ -46,8 +46,7 @@ TEST(a_slow_filter_stops_no_heartbeat)
  * says that something was lost. */
 TEST(a_call_of_a_commnode_has_an_end)
 {
-    struct sim_config config = {.times = {.filter_timeout_ms = 1000}};
-    struct sim *sim = sim_launch_as(TREE, &config);
+    struct sim *sim = sim_launch(TREE, .times = {.filter_timeout_ms = 1000});
     uint32_t stream = sim_open_filter(sim, "sum");
     uint32_t other = sim_open_filter(sim, "max");
 
@@ -79,8 +78,7 @@ TEST(a_call_of_a_commnode_has_an_end)
  * goes without the call, and the late answer disturbs nothing. */
 TEST(a_call_of_an_end_has_an_end)
 {
-    struct sim_config config = {.times = {.filter_timeout_ms = 1000}};
-    struct sim *sim = sim_launch_as(TREE, &config);
+    struct sim *sim = sim_launch(TREE, .times = {.filter_timeout_ms = 1000});
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 0, 5000);
@@ -103,8 +101,7 @@ TEST(a_call_of_an_end_has_an_end)
  * the time for which it stood still is not the call's. */
 TEST(a_stop_is_not_the_time_of_a_call)
 {
-    struct sim_config config = {.times = {.filter_timeout_ms = 7000}};
-    struct sim *sim = sim_launch_as(TREE, &config);
+    struct sim *sim = sim_launch(TREE, .times = {.filter_timeout_ms = 7000});
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 1, 8000);
@@ -121,8 +118,8 @@ TEST(a_stop_is_not_the_time_of_a_call)
  * that a call does not return. */
 TEST(a_call_has_an_end_without_links)
 {
-    struct sim_config config = {.times = {.filter_timeout_ms = 6000}};
-    struct sim *sim = sim_launch_as("0(1,2)", &config);
+    struct sim *sim =
+        sim_launch("0(1,2)", .times = {.filter_timeout_ms = 6000});
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 0, 1000000);
@@ -164,9 +161,8 @@ TEST(calls_wait_for_each_other)
  * packet behind both, though all came while the filter computed. */
 TEST(parameters_keep_their_place)
 {
-    static char count[] = "count";
     struct sim *sim = sim_launch(TREE);
-    uint32_t stream = sim_open_stream(sim, .down_filter = count);
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
     sim_run(sim, 10);
@@ -208,8 +204,8 @@ TEST(a_stream_may_close_during_a_call)
 TEST(filters_differ_by_role)
 {
     struct sim *sim = sim_launch(TREE);
-    char sum[] = "sum";
-    uint32_t stream = sim_open_stream(sim, .up_filter_frontend = sum);
+    uint32_t stream =
+        sim_open_stream(sim, .up_filter_frontend = (char[]){"sum"});
 
     for (uint32_t rank = 2; rank <= 4; rank++)
         sim_send_int(sim, rank, stream, (int)rank);
@@ -223,16 +219,12 @@ TEST(filters_differ_by_role)
 TEST(a_downstream_filter_runs_on_the_way)
 {
     struct sim *sim = sim_launch(TREE);
-    char count[] = "count";
-    uint32_t stream = sim_open_stream(sim, .down_filter = count);
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
-    for (int i = 1; i <= 20; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 20);
     sim_run(sim, 50);
-    for (uint32_t rank = 2; rank <= 4; rank++) {
-        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 20);
-        CU_ASSERT_EQUAL(sim_last(sim, rank, stream), 20);
-    }
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        expect_taken(sim, rank, stream, 20, 20);
     sim_end(sim);
 }
 
@@ -241,8 +233,8 @@ TEST(a_downstream_filter_runs_on_the_way)
 TEST(not_one_to_one_is_not_replayable)
 {
     struct sim *sim = sim_launch(TREE);
-    char int_union[] = "int_union";
-    uint32_t stream = sim_open_stream(sim, .down_filter = int_union);
+    uint32_t stream =
+        sim_open_stream(sim, .down_filter = (char[]){"int_union"});
     int32_t set[2] = {1, 2};
 
     for (int i = 0; i < 3; i++) {
@@ -262,8 +254,8 @@ TEST(not_one_to_one_is_not_replayable)
 TEST(what_is_not_replayable_closes)
 {
     struct sim *sim = sim_launch(TREE);
-    char int_union[] = "int_union";
-    uint32_t stream = sim_open_stream(sim, .down_filter = int_union);
+    uint32_t stream =
+        sim_open_stream(sim, .down_filter = (char[]){"int_union"});
     int32_t set[2] = {1, 2};
 
     for (int i = 0; i < 3; i++) /* nothing new after the first */

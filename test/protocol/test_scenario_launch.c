@@ -34,7 +34,7 @@ TEST(every_node_is_told_of_the_launch)
  * start at the same time, so that 64 leaves need no longer than one. */
 TEST(children_start_together)
 {
-    struct sim *sim = sim_begin("0(1,2,3,4,5,6,7,8)", NULL);
+    struct sim *sim = sim_begin("0(1,2,3,4,5,6,7,8)");
 
     sim_wait(sim, 0, TELL_LAUNCHED);
     CU_ASSERT(sim_now_ms(sim) <= 4);
@@ -58,7 +58,7 @@ static void all_end(struct sim *sim)
  * reason, and leaves nothing running. */
 TEST(what_is_missing_is_named)
 {
-    struct sim *sim = sim_begin(TREE, NULL);
+    struct sim *sim = sim_begin(TREE);
 
     sim_missing(sim, 4, "no route to that host");
     sim_wait(sim, 0, TELL_LAUNCH_FAILED);
@@ -76,8 +76,7 @@ TEST(a_death_during_the_launch_ends_it)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
         for (uint32_t rank = 1; rank <= 4; rank++) {
-            struct sim_config config = {.trace = SIM_TRACE_ALL};
-            struct sim *sim = sim_begin(TREE, &config);
+            struct sim *sim = sim_begin(TREE, .trace = SIM_TRACE_ALL);
 
             sim_crash_at(sim, rank, at_ms);
             sim_run(sim, 1000);
@@ -95,7 +94,7 @@ TEST(a_death_during_the_launch_ends_it)
  * for another is named for what it was, not its parent for what it said. */
 TEST(a_node_that_died_is_named)
 {
-    struct sim *sim = sim_begin("0(1(3,4),2)", NULL);
+    struct sim *sim = sim_begin("0(1(3,4),2)");
 
     sim_hang(sim, 4);
     sim_run(sim, 100);
@@ -111,7 +110,7 @@ TEST(a_node_that_died_is_named)
  * yet names it in its report. */
 TEST(a_node_that_died_further_down_is_named)
 {
-    struct sim *sim = sim_begin("0(1(3(4(5,6)),7),2)", NULL);
+    struct sim *sim = sim_begin("0(1(3(4(5,6)),7),2)");
 
     sim_hang(sim, 7);
     sim_run(sim, 100);
@@ -128,7 +127,7 @@ TEST(a_node_that_died_further_down_is_named)
  * once. */
 TEST(a_death_behind_a_ready_loses_the_branch)
 {
-    struct sim *sim = sim_begin("0(1(2(4,8(9)),3(6,7)))", NULL);
+    struct sim *sim = sim_begin("0(1(2(4,8(9)),3(6,7)))");
 
     sim_crash_at(sim, 2, 9);
     sim_run(sim, 9);
@@ -149,8 +148,7 @@ TEST(a_death_behind_a_ready_loses_the_branch)
  * is named. */
 TEST(the_launch_has_an_end)
 {
-    struct sim_config config = {.times = {.launch_timeout_ms = 2000}};
-    struct sim *sim = sim_begin(TREE, &config);
+    struct sim *sim = sim_begin(TREE, .times = {.launch_timeout_ms = 2000});
 
     sim_freeze(sim, 4, 1000000);
     sim_run(sim, 1900);
@@ -165,7 +163,7 @@ TEST(the_launch_has_an_end)
 /* A launch in which `rank` stops for so long when it runs for some time. */
 static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
 {
-    struct sim *sim = sim_begin(DEEP, NULL);
+    struct sim *sim = sim_begin(DEEP);
 
     sim_run(sim, at_ms);
     sim_freeze(sim, rank, for_ms);
@@ -223,8 +221,7 @@ TEST(a_start_has_an_end)
 TEST(a_late_joiner_joins_the_waves)
 {
     struct sim *sim = sim_launch(TREE);
-    char sum[] = "sum";
-    uint32_t grows = sim_open_stream(sim, .up_filter = sum, .grow = true);
+    uint32_t grows = sim_open_filter(sim, "sum", .grow = true);
     uint32_t stays = sim_open_filter(sim, "sum");
     uint32_t joiner;
 
@@ -247,8 +244,7 @@ TEST(a_late_joiner_joins_the_waves)
     CU_ASSERT_EQUAL(sim_taken(sim, 5, grows), 0);
     sim_send_int(sim, 0, grows, 7);
     sim_run(sim, 5);
-    CU_ASSERT_EQUAL(sim_taken(sim, 5, grows), 1);
-    CU_ASSERT_EQUAL(sim_last(sim, 5, grows), 7);
+    expect_taken(sim, 5, grows, 1, 7);
     sim_send_all(sim, grows, 2, 5, 10);
     sim_send_all(sim, stays, 2, 4, 10);
     sim_run(sim, 5);
@@ -282,19 +278,16 @@ TEST(a_joiner_that_dies_half_way_stops_no_stream)
 {
     for (uint64_t at_ms = 0; at_ms < 20; at_ms++) {
         struct sim *sim = sim_launch(TREE);
-        char sum[] = "sum";
-        uint32_t stream = sim_open_stream(sim, .up_filter = sum, .grow = true);
+        uint32_t stream = sim_open_filter(sim, "sum", .grow = true);
         uint32_t joiner;
 
         sim_echo(sim);
         joiner = sim_attach(sim, 1);
         sim_crash_at(sim, joiner, sim_now_ms(sim) + at_ms);
         sim_run(sim, 30);
-        for (int i = 1; i <= 3; i++)
-            sim_send_int(sim, 0, stream, i);
+        sim_send_ints(sim, 0, stream, 1, 3);
         sim_run(sim, 30);
-        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
-        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 9);
+        expect_taken(sim, 0, stream, 3, 9);
         /* If it was a member already, no node can tell that it is dead. */
         sim_run(sim, LIMIT_ORPHAN_TIMEOUT_MS + 10000);
         CHECK_IS(sim_sync_now(sim, stream), 0);
@@ -347,8 +340,7 @@ TEST(a_silent_joiner_is_told_so)
  * front-end and below. */
 TEST(a_joiner_without_a_rank_is_turned_away)
 {
-    struct sim_config config = {.next_rank = LIMIT_NODES};
-    struct sim *sim = sim_launch_as("0(1(3(4)),2)", &config);
+    struct sim *sim = sim_launch("0(1(3(4)),2)", .next_rank = LIMIT_NODES);
 
     for (uint32_t rank = 0; rank <= 3; rank++) {
         uint32_t joiner;

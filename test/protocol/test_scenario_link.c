@@ -21,9 +21,8 @@ TEST(idle_links_live)
  * byte had come `to` has closed it. */
 static uint64_t found_after_ms(uint32_t from, uint32_t to, uint64_t at_ms)
 {
-    struct sim_config config = {
-        .times = {.heartbeat_ms = 100, .failure_timeout_ms = 700}};
-    struct sim *sim = sim_launch_as(TREE, &config);
+    struct sim *sim = sim_launch(
+        TREE, .times = {.heartbeat_ms = 100, .failure_timeout_ms = 700});
     const struct world_end *end;
     uint64_t came_ms;
     char line[32];
@@ -117,11 +116,9 @@ TEST(an_orphan_that_dies_is_reported_lost)
     CU_ASSERT_EQUAL(sim_parent(sim, 3), SIM_NONE);
     sim_crash(sim, 3);
     sim_run(sim, 60000);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 1);
+    expect_told(sim, NODE_LOST, 1, 1);
     sim_run(sim, 10000);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
-    CU_ASSERT_EQUAL(sim_about(TELL_NODE_LOST), 3);
+    expect_told(sim, NODE_LOST, 2, 3);
     sim_end(sim);
 }
 
@@ -160,11 +157,9 @@ TEST(a_short_stop_is_not_a_death)
 
     sim_echo(sim);
     sim_freeze(sim, 1, 2000);
-    for (int i = 1; i <= 20; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 20);
     sim_run(sim, 3000);
-    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 20);
-    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 60);
+    expect_taken(sim, 0, stream, 20, 60);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     sim_end(sim);

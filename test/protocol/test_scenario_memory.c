@@ -61,24 +61,22 @@ static void stepping(bool begins)
 /* A life in short: launch, join, open, send, parameters, sync, close, end. */
 static void live_once(unsigned long fails_at)
 {
-    struct sim_config config = {.trace = SIM_TRACE_LIFE | SIM_TRACE_TELL,
-                                .stepping = stepping};
-    char sum[] = "sum";
     char count[] = "count";
     uint32_t stream = 0;
     struct sim *sim;
 
     heap.count = 0;
     heap.fails_at = fails_at;
-    sim = sim_begin("0(1(3,4),2)", &config);
+    sim = sim_begin("0(1(3,4),2)", .trace = SIM_TRACE_LIFE | SIM_TRACE_TELL,
+                    .stepping = stepping);
     sim_echo(sim);
     sim_run(sim, 20);
     if (sim_is_alive(sim, 1))
         sim_attach(sim, 1);
     sim_run(sim, 20);
     if (sim_is_alive(sim, 0))
-        sim_ask_open(sim, &stream, .up_filter = sum, .down_filter = count,
-                     .grow = true);
+        sim_ask_open(sim, &stream, .up_filter = (char[]){"sum"},
+                     .down_filter = count, .grow = true);
     sim_run(sim, 20);
     for (int i = 0; i < 3; i++)
         sim_send(sim, 0, stream, 100, "%d", i);

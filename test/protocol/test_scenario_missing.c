@@ -14,13 +14,10 @@
 
 static struct sim *begin_skipping(const char *tree, uint32_t launch_timeout_ms)
 {
-    struct sim_config config = {
-        .missing = COP_MISSING_SKIP,
-        .trace = SIM_TRACE_ALL & ~(unsigned)SIM_TRACE_FRAME,
-        .times = {.launch_timeout_ms = launch_timeout_ms},
-    };
 
-    return sim_begin(tree, &config);
+    return sim_begin(tree, .missing = COP_MISSING_SKIP,
+                     .trace = SIM_TRACE_ALL & ~(unsigned)SIM_TRACE_FRAME,
+                     .times = {.launch_timeout_ms = launch_timeout_ms});
 }
 
 /* The nodes that are missing, in order of rank, such as "1 3 "; borrowed. */
@@ -322,12 +319,9 @@ TEST(a_death_during_the_launch_is_survived)
  * is below it; the rest is launched. */
 TEST(the_time_out_ends_the_waiting)
 {
-    struct sim_config config = {
-        .missing = COP_MISSING_SKIP,
-        .trace = SIM_TRACE_ALL,
-        .times = {.launch_timeout_ms = 2000, .failure_timeout_ms = 60000},
-    };
-    struct sim *sim = sim_begin(TREE, &config);
+    struct sim *sim = sim_begin(
+        TREE, .missing = COP_MISSING_SKIP, .trace = SIM_TRACE_ALL,
+        .times = {.launch_timeout_ms = 2000, .failure_timeout_ms = 60000});
 
     sim_run(sim, 4);
     sim_freeze(sim, 1, 10000);

@@ -35,12 +35,9 @@ static bool has_poison(struct sim *sim,
 
 static struct sim *launch(const char *tree)
 {
-    struct sim_config config = {
-        .times = {.filter_timeout_ms = 1000},
-        .poison = has_poison,
-    };
 
-    return sim_launch_as(tree, &config);
+    return sim_launch(tree, .times = {.filter_timeout_ms = 1000},
+                      .poison = has_poison);
 }
 
 static unsigned alive_count(struct sim *sim)
@@ -65,8 +62,7 @@ static void send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 TEST(scenario_16_13_poison)
 {
     struct sim *sim = launch(TREE);
-    uint32_t stream =
-        sim_open_stream(sim, .kind = STREAM_EXACT, .up_filter = (char *)"sum");
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_EXACT);
     uint32_t other = sim_open_filter(sim, "sum");
 
     for (uint32_t rank = 5; rank <= 12; rank++)
@@ -126,8 +122,7 @@ TEST(a_wave_that_crashes_its_node)
         sim_send_int(sim, rank, stream, rank == 9 ? POISON : 1);
     sim_run(sim, 60000);
     CU_ASSERT_EQUAL(alive_count(sim), 14);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
-    CU_ASSERT_EQUAL(sim_about(TELL_STREAM_FAILED), 4);
+    expect_told(sim, STREAM_FAILED, 1, 4);
     sim_send_all(sim, other, 7, 14, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 8);

@@ -10,10 +10,9 @@
 static struct sim *begin_with(const char *name)
 {
     int algorithm = adopter_find(name);
-    struct sim_config config = {.algorithm = (uint32_t)algorithm};
 
     CHECK_OK(algorithm);
-    return sim_launch_as(TREE, &config);
+    return sim_launch(TREE, .algorithm = (uint32_t)algorithm);
 }
 
 static bool is_among(uint32_t parent, const uint32_t *ranks, size_t count)

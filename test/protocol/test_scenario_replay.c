@@ -136,8 +136,7 @@ static void use_new_stream(struct sim *sim, uint32_t count)
     sim_echo(sim);
     sim_send_int(sim, 0, stream, 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
-    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), (int)count);
+    expect_taken(sim, 0, stream, 1, (int)count);
 }
 
 /* PROTOCOL 3.2, 4.5, 10.4: a stream that is opened while orphans look for
@@ -191,10 +190,8 @@ TEST(packets_are_sent_again)
             sim_run(sim, 1);
         }
         CHECK_OK(sim_sync_now(sim, stream));
-        for (uint32_t rank = 4; rank <= 7; rank++) {
-            CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 10);
-            CU_ASSERT_EQUAL(sim_last(sim, rank, stream), 10);
-        }
+        for (uint32_t rank = 4; rank <= 7; rank++)
+            expect_taken(sim, rank, stream, 10, 10);
         sim_end(sim);
     }
 }
@@ -207,17 +204,14 @@ TEST(a_child_is_fed_from_where_it_stands)
     uint32_t stream = sim_open_filter(sim, "");
 
     sim_mute(sim, 2, 4);
-    for (int i = 1; i <= 50; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 50);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 0);
     CU_ASSERT_EQUAL(sim_taken(sim, 5, stream), 50);
     sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS + 500);
     CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
-    for (uint32_t rank = 4; rank <= 7; rank++) {
-        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 50);
-        CU_ASSERT_EQUAL(sim_last(sim, rank, stream), 50);
-    }
+    for (uint32_t rank = 4; rank <= 7; rank++)
+        expect_taken(sim, rank, stream, 50, 50);
     sim_end(sim);
 }
 

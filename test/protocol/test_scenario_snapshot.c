@@ -51,8 +51,7 @@ static bool is_used(struct sim *sim)
 TEST(a_snapshot_tells_of_members)
 {
     struct sim *sim = sim_launch(TREE);
-    char sum[] = "sum";
-    uint32_t stream = sim_open_stream(sim, .grow = true, .up_filter = sum);
+    uint32_t stream = sim_open_filter(sim, "sum", .grow = true);
     uint32_t joiners[4];
 
     sim_echo(sim);
@@ -69,8 +68,7 @@ TEST(a_snapshot_tells_of_members)
     sim_send_int(sim, 0, stream, 1);
     sim_run(sim, 1000);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
-    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 11);
+    expect_taken(sim, 0, stream, 1, 11);
     sim_end(sim);
 }
 
@@ -78,8 +76,7 @@ TEST(a_snapshot_tells_of_members)
 TEST(a_snapshot_tells_of_parameters)
 {
     struct sim *sim = sim_launch(TREE);
-    char count[] = "count";
-    uint32_t stream = sim_open_stream(sim, .down_filter = count);
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
     sim_send_int(sim, 0, stream, 1);
@@ -121,8 +118,7 @@ static unsigned calls_for(struct sim *sim, unsigned number, int parameters)
 TEST(scenario_16_snapshot)
 {
     struct sim *sim = sim_launch(TREE);
-    uint32_t stream =
-        sim_open_stream(sim, .kind = STREAM_EXACT, .up_filter = (char *)"sum");
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_EXACT);
     const struct node *returned;
 
     sim_echo(sim);
@@ -142,8 +138,7 @@ TEST(scenario_16_snapshot)
     CU_ASSERT_EQUAL(returned->streams[1]->exact->generation, 2);
     sim_send_int(sim, 0, stream, 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 4);
-    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 7);
+    expect_taken(sim, 0, stream, 4, 7);
     sim_end(sim);
 }
 
@@ -152,8 +147,7 @@ TEST(scenario_16_snapshot)
 TEST(parameters_stay_behind_their_packets)
 {
     struct sim *sim = sim_launch(TREE);
-    char count[] = "count";
-    uint32_t stream = sim_open_stream(sim, .down_filter = count);
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
     unsigned sent = 0, calls = 0;
 
     sim_by_hand(sim, 7);
@@ -228,10 +222,8 @@ static enum sim_tampering hold_claims(struct sim *sim,
  * it: from there on it is fed, and counts. */
 TEST(an_enter_lies_behind_a_snapshot)
 {
-    struct sim_config config = {.tamper = hold_claims};
-    struct sim *sim = sim_launch_as(TREE, &config);
-    char sum[] = "sum";
-    uint32_t stream = sim_open_stream(sim, .grow = true, .up_filter = sum);
+    struct sim *sim = sim_launch(TREE, .tamper = hold_claims);
+    uint32_t stream = sim_open_filter(sim, "sum", .grow = true);
     uint32_t joiner;
 
     sim_echo(sim);
@@ -283,8 +275,8 @@ static enum sim_tampering note_unload(struct sim *sim,
 TEST(a_snapshot_waits_for_a_filter)
 {
     struct unload unload = {.index = SIM_NONE};
-    struct sim_config config = {.tamper = note_unload, .tamper_arg = &unload};
-    struct sim *sim = sim_launch_as(TREE, &config);
+    struct sim *sim =
+        sim_launch(TREE, .tamper = note_unload, .tamper_arg = &unload);
     uint32_t stream = sim_open_filter(sim, "count");
     uint64_t done_ms;
 

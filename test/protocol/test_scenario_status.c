@@ -78,9 +78,8 @@ static void end_rows(struct sim *sim)
 
 static struct sim *breakable(const char *tree)
 {
-    struct sim_config config = {.allow_injection = true};
 
-    return sim_launch_as(tree, &config);
+    return sim_launch(tree, .allow_injection = true);
 }
 
 /* PROTOCOL 15.1, 15.2: each node answers for itself, once, under the parent
@@ -496,8 +495,7 @@ TEST(recoveries_can_be_asked_for)
 /* PROTOCOL 15.7: the last 4,096 are kept. Cuts by the dozen make more. */
 TEST(old_recoveries_are_forgotten)
 {
-    struct sim_config config = {.allow_injection = true};
-    struct sim *sim = sim_launch_as("0(1,2,3,4)", &config);
+    struct sim *sim = sim_launch("0(1,2,3,4)", .allow_injection = true);
     struct cop_recovered list[16];
     uint64_t next;
 
@@ -539,8 +537,7 @@ TEST(a_thousand_nodes_answer)
  * a node that is there has none. */
 TEST(a_missing_node_is_shown_with_the_reason)
 {
-    struct sim_config config = {.missing = COP_MISSING_SKIP};
-    struct sim *sim = sim_begin(TREE, &config);
+    struct sim *sim = sim_begin(TREE, .missing = COP_MISSING_SKIP);
 
     sim_missing(sim, 1, "no route to host");
     sim_missing(sim, 12, "exited with status 3");

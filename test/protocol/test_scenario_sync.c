@@ -11,12 +11,10 @@ TEST(all_answers_are_in)
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_echo(sim);
-    for (int i = 1; i <= 10; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 10);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 10);
-    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 30);
+    expect_taken(sim, 0, stream, 10, 30);
     sim_end(sim);
 }
 
@@ -33,8 +31,7 @@ TEST(a_sync_waits_for_slow_members)
     slow = (struct sim_app){.by_hand = true};
     sim_set_app(sim, 4, &slow);
     sim_set_filter_ms(sim, 1, 200);
-    for (int i = 1; i <= 5; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 5);
     CHECK_OK(sim_sync(sim, stream, NULL));
     sim_run(sim, 2000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
@@ -66,8 +63,7 @@ TEST(a_member_that_only_sends_settles)
     sim_run(sim, 5);
     CHECK_IS(sim_receive(sim, 1, stream), 1);
     CHECK_OK(sim_sync(sim, stream, NULL));
-    for (int i = 1; i <= 5; i++)
-        sim_send_int(sim, 1, stream, i);
+    sim_send_ints(sim, 1, stream, 1, 5);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
     CHECK_OK(sim_settle(sim, 1, stream));
@@ -99,8 +95,7 @@ TEST(epochs_pair_again)
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
-    for (int i = 1; i <= 3; i++)
-        sim_send_int(sim, 3, stream, i);
+    sim_send_ints(sim, 3, stream, 1, 3);
     sim_send_int(sim, 4, stream, 10);
     sim_run(sim, 10);
     expect_trace(sim, "");
@@ -122,8 +117,7 @@ TEST(short_waves_count_their_back_ends)
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
-    for (int i = 1; i <= 3; i++)
-        sim_send_int(sim, 3, stream, i);
+    sim_send_ints(sim, 3, stream, 1, 3);
     sim_send_int(sim, 4, stream, 10);
     sim_send_int(sim, 2, stream, 100);
     sim_send_int(sim, 2, stream, 200);
@@ -142,17 +136,15 @@ TEST(short_waves_count_their_back_ends)
 TEST(a_sync_waits_for_no_time_out)
 {
     struct sim *sim = sim_launch(TREE);
-    char sum[] = "sum";
-    uint32_t stream = sim_open_stream(
-        sim, .up_filter = sum, .sync = COP_TIME_OUT, .wave_timeout_ms = 50000);
+    uint32_t stream = sim_open_filter(sim, "sum", .sync = COP_TIME_OUT,
+                                      .wave_timeout_ms = 50000);
 
     sim_send_all(sim, stream, 2, 3, 5);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT(sim_now_ms(sim) < 1000);
-    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 2);
-    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 5);
+    expect_taken(sim, 0, stream, 2, 5);
     sim_end(sim);
 }
 
@@ -223,8 +215,7 @@ TEST(syncs_follow_each_other)
     for (int i = 1; i <= 20; i++) {
         sim_send_int(sim, 0, stream, i);
         CHECK_IS(sim_sync_now(sim, stream), 0);
-        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), (unsigned)i);
-        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3 * i);
+        expect_taken(sim, 0, stream, (unsigned)i, 3 * i);
     }
     sim_end(sim);
 }
@@ -311,8 +302,7 @@ TEST(a_slow_child_delays_no_other)
     uint32_t stream = sim_open_filter(sim, "");
 
     sim_freeze(sim, 4, 2000);
-    for (int i = 1; i <= 50; i++)
-        sim_send_int(sim, 0, stream, i);
+    sim_send_ints(sim, 0, stream, 1, 50);
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_taken(sim, 3, stream), 50);
     CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 50);
@@ -320,8 +310,7 @@ TEST(a_slow_child_delays_no_other)
     CU_ASSERT(node_held_bytes(sim_node(sim, 1), stream) > 0);
     sim_trace(sim, SIM_TRACE_DELIVER);
     sim_run(sim, 3000);
-    CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 50);
-    CU_ASSERT_EQUAL(sim_last(sim, 4, stream), 50);
+    expect_taken(sim, 4, stream, 50, 50);
     expect(sim, "4 deliver stream 1: \"%d\" 7\n");
     sim_end(sim);
 }
@@ -339,13 +328,12 @@ TEST(a_claim_that_waits_speaks_of_no_newcomer)
     };
 
     for (uint64_t at_ms = 0; at_ms <= 5000; at_ms += 125) {
-        char count[] = "count";
         struct sim *sim = sim_launch("0(1(3,4,2(5)),6,7,8)");
         uint32_t stream;
 
         sim_by_hand(sim, 5);
         stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT,
-                                 .up_filter_frontend = count);
+                                 .up_filter_frontend = (char[]){"count"});
         sim_set_filter_ms(sim, 0, 50);
         for (int i = 0; i < COUNT; i++)
             for (uint32_t rank = 3; rank <= 4; rank++)

@@ -15,11 +15,9 @@ static int part_of(uint32_t rank)
     return part;
 }
 
-static char sum[] = "sum";
-
 static uint32_t open_total(struct sim *sim)
 {
-    return sim_open_stream(sim, .up_filter = sum, .kind = STREAM_CUMULATIVE,
+    return sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE,
                            .sync = COP_DO_NOT_WAIT);
 }
 
@@ -69,10 +67,9 @@ TEST(a_total_has_all_that_was_sent)
 {
     for (unsigned sync = COP_WAIT_FOR_ALL; sync <= COP_TIME_OUT; sync++) {
         struct sim *sim = sim_launch(TREE);
-        uint32_t stream =
-            sim_open_stream(sim, .up_filter = sum, .kind = STREAM_CUMULATIVE,
-                            .sync = (enum cop_sync)sync,
-                            .wave_timeout_ms = sync == COP_TIME_OUT ? 5 : 0);
+        uint32_t stream = sim_open_filter(
+            sim, "sum", .kind = STREAM_CUMULATIVE, .sync = (enum cop_sync)sync,
+            .wave_timeout_ms = sync == COP_TIME_OUT ? 5 : 0);
 
         CHECK_IS(sim_state_now(sim, stream, NULL), 0);
         for (uint32_t rank = 3; rank <= 6; rank++)
@@ -97,8 +94,8 @@ TEST(a_dead_commnode_costs_nothing)
     for (uint32_t victim = 1; victim <= 2; victim++) {
         for (uint64_t at_ms = 0; at_ms < 12; at_ms++) {
             struct sim *sim = sim_launch("0(1(2(5,6),3),4(7))");
-            uint32_t stream = sim_open_stream(sim, .up_filter = sum,
-                                              .kind = STREAM_CUMULATIVE);
+            uint32_t stream =
+                sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
             int total = 0;
 
             sim_kill_at(sim, victim, at_ms);
@@ -149,7 +146,7 @@ TEST(an_opening_takes_one_total_on_each_link)
     uint32_t stream;
 
     sim_trace(sim, SIM_TRACE_FRAME);
-    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = sum,
+    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"sum"},
                           .kind = STREAM_CUMULATIVE));
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
@@ -210,8 +207,7 @@ TEST(scenario_17_4_replace)
 TEST(a_total_has_the_packets_that_wait)
 {
     struct sim *sim = sim_launch("0(1(2(5,6),3),4)");
-    uint32_t stream =
-        sim_open_stream(sim, .up_filter = sum, .kind = STREAM_CUMULATIVE);
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
     int total = 0;
 
     sim_send_int(sim, 5, stream, 1);
@@ -231,8 +227,7 @@ TEST(a_total_has_the_packets_that_wait)
 TEST(packets_of_an_ended_link_are_not_joined)
 {
     struct sim *sim = sim_launch(TREE);
-    uint32_t stream =
-        sim_open_stream(sim, .up_filter = sum, .kind = STREAM_CUMULATIVE);
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
 
     sim_send_int(sim, 3, stream, part_of(3));
     sim_run(sim, 20);
@@ -539,8 +534,8 @@ TEST(scenario_17_7_given_up)
 TEST(a_joiner_counts_from_its_first_packet)
 {
     struct sim *sim = sim_launch("0(1(3),2)");
-    uint32_t stream = sim_open_stream(sim, .up_filter = sum, .grow = true,
-                                      .kind = STREAM_CUMULATIVE);
+    uint32_t stream =
+        sim_open_filter(sim, "sum", .grow = true, .kind = STREAM_CUMULATIVE);
     uint32_t joiner;
     int total = 0;
 
@@ -564,9 +559,8 @@ TEST(slow_calls_keep_totals_exact)
 {
     for (uint64_t at_ms = 0; at_ms < 60; at_ms += 3) {
         struct sim *sim = sim_launch("0(1(2(5,6),3),4(7))");
-        uint32_t stream =
-            sim_open_stream(sim, .up_filter = sum, .kind = STREAM_CUMULATIVE,
-                            .sync = COP_DO_NOT_WAIT);
+        uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE,
+                                          .sync = COP_DO_NOT_WAIT);
         int total = 0;
 
         sim_set_filter_ms(sim, 0, 7);
@@ -588,8 +582,7 @@ TEST(slow_calls_keep_totals_exact)
 /* Hostile: a TOTAL that a child may not send costs it its link. */
 TEST(a_false_total_costs_the_link)
 {
-    struct sim_config config = {0};
-    struct sim *sim = sim_launch_as(TREE, &config);
+    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     uint32_t other = sim_open_filter(sim, "sum");
     struct frame bad = {.type = FRAME_TOTAL, .stream = other, .origin = 1};

@@ -79,9 +79,9 @@ static void note_taken(struct sim *sim,
     cop_packet_free(packet);
 }
 
-struct sim *sim_begin(const char *tree, const struct sim_config *config)
+struct sim *sim_begin_as(const char *tree, const struct sim_config *config)
 {
-    struct sim_config copy = config ? *config : (struct sim_config){0};
+    struct sim_config copy = *config;
     struct sim_watch watch = {.taken = note_taken, .told = note_tell};
     struct sim *sim = NULL;
 
@@ -96,7 +96,7 @@ struct sim *sim_begin(const char *tree, const struct sim_config *config)
 
 struct sim *sim_launch_as(const char *tree, const struct sim_config *config)
 {
-    struct sim *sim = sim_begin(tree, config);
+    struct sim *sim = sim_begin_as(tree, config);
 
     sim_wait(sim, 0, TELL_LAUNCHED);
     sim_run(sim, 20); /* the table has come everywhere */
@@ -104,9 +104,23 @@ struct sim *sim_launch_as(const char *tree, const struct sim_config *config)
     return sim;
 }
 
-struct sim *sim_launch(const char *tree)
+char *sim_spread_tree(uint32_t victims)
 {
-    return sim_launch_as(tree, NULL);
+    uint32_t rank = SIM_SPREAD + 2;
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream(&text, &len);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fputs("0(1(", file);
+    for (uint32_t i = 0; i < victims; i++)
+        fprintf(file, "%s%u", i > 0 ? "," : "", rank++);
+    fputc(')', file);
+    for (uint32_t i = 2; i < SIM_SPREAD + 2; i++)
+        fprintf(file, ",%u(%u)", i, rank++);
+    fputc(')', file);
+    fclose(file);
+    return text;
 }
 
 static void print_failure(struct sim *sim)
@@ -204,15 +218,6 @@ uint32_t sim_open_defined(struct sim *sim,
     return stream;
 }
 
-uint32_t sim_open_filter(struct sim *sim, const char *filter)
-{
-    char name[LIMIT_FILTER_NAME + 1];
-    struct stream_definition definition = {.up_filter = name};
-
-    snprintf(name, sizeof(name), "%s", filter);
-    return sim_open_defined(sim, &definition);
-}
-
 void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value)
 {
     int r = sim_send(sim, rank, stream, 100, "%d", value);
@@ -221,6 +226,13 @@ void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value)
         printf("\n%u sends %d on stream %u at %u ms:", rank, value, stream,
                (unsigned)sim_now_ms(sim));
     CHECK_OK(r);
+}
+
+void sim_send_ints(
+    struct sim *sim, uint32_t rank, uint32_t stream, int first, int last)
+{
+    for (int value = first; value <= last; value++)
+        sim_send_int(sim, rank, stream, value);
 }
 
 void sim_send_all(

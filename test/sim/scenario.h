@@ -24,11 +24,23 @@
 /* ---- the world ---- */
 
 /* A world that has launched, with an empty trace of deliveries and news. */
-struct sim *sim_launch(const char *tree);
 struct sim *sim_launch_as(const char *tree, const struct sim_config *config);
 
-/* A world of which only the front-end runs yet; `config` may be NULL. */
-struct sim *sim_begin(const char *tree, const struct sim_config *config);
+/* A world of which only the front-end runs yet. */
+struct sim *sim_begin_as(const char *tree, const struct sim_config *config);
+
+/* The same with fields of a configuration, such as `.seed = 7`, or none. */
+#define sim_launch(tree, ...)                                                  \
+    sim_launch_as(tree, &(struct sim_config){__VA_ARGS__})
+#define sim_begin(tree, ...)                                                   \
+    sim_begin_as(tree, &(struct sim_config){__VA_ARGS__})
+
+/* Commnodes of the tree below, but for the one that dies. */
+#define SIM_SPREAD 16
+
+/* A tree, to be freed: node 1 has so many back-ends, and each of SIM_SPREAD
+ * other commnodes has one. Back-ends have the ranks behind all commnodes. */
+char *sim_spread_tree(uint32_t victims);
 
 /* Check that the machine did nothing that it may not; free the world. */
 void sim_end(struct sim *sim);
@@ -40,10 +52,6 @@ void sim_run(struct sim *sim, uint64_t for_ms);
 void sim_kill_at(struct sim *sim, uint32_t rank, uint64_t in_ms);
 
 /* ---- traffic ---- */
-
-/* Open a stream for everyone with this upstream filter and wait until it is
- * open; the trace is then empty. Returns its number. */
-uint32_t sim_open_filter(struct sim *sim, const char *filter);
 
 /* Open a stream with this definition, and wait; the trace is then empty. A NULL
  * name is "", no members means everyone; `id` is ignored. Returns its number. */
@@ -61,8 +69,16 @@ int sim_ask_defined(struct sim *sim,
 #define sim_ask_open(sim, stream, ...)                                         \
     sim_ask_defined(sim, &(struct stream_definition){__VA_ARGS__}, stream)
 
+/* The same with this upstream filter, a literal; fields may follow. */
+#define sim_open_filter(sim, filter, ...)                                      \
+    sim_open_stream(sim, .up_filter = (char[]){filter}, __VA_ARGS__)
+
 /* Send `value` as "%d". */
 void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value);
+
+/* Send each value from `first` to `last` as "%d". */
+void sim_send_ints(
+    struct sim *sim, uint32_t rank, uint32_t stream, int first, int last);
 
 /* Each of the ranks from `first` to `last` sends `value`. */
 void sim_send_all(
@@ -105,6 +121,20 @@ int sim_state_now(struct sim *sim, uint32_t stream, int *value);
  * of the last. */
 unsigned sim_taken(struct sim *sim, uint32_t rank, uint32_t stream);
 int sim_last(struct sim *sim, uint32_t rank, uint32_t stream);
+
+/* The front-end was told this news so often, the last time about `about`. */
+#define expect_told(sim, what, count, about)                                   \
+    do {                                                                       \
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_##what), count);                 \
+        CU_ASSERT_EQUAL(sim_about(TELL_##what), about);                        \
+    } while (0)
+
+/* `rank` has taken so many packets on `stream`; the last has this value. */
+#define expect_taken(sim, rank, stream, count, value)                          \
+    do {                                                                       \
+        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), count);                  \
+        CU_ASSERT_EQUAL(sim_last(sim, rank, stream), value);                   \
+    } while (0)
 
 /* How many lines of the trace contain `text`, whose parts are separated by
  * '*'; the time that the last of them has, 0 if there is none. */
