@@ -203,7 +203,6 @@ void field_step(struct field *field, uint32_t index, struct event *event)
     struct field_node *node = &field->nodes[index];
     struct frame cause = frame_ref(&event->frame);
     bool is_frame = event->type == EVENT_FRAME;
-    bool attached = node->machine->parent != NULL;
     struct actions actions = {0};
     char text[NODE_CHECK_TEXT];
 
@@ -216,11 +215,6 @@ void field_step(struct field *field, uint32_t index, struct event *event)
         act_on(field, index, &actions.list[i], is_frame ? &cause : NULL);
     actions_fini(&actions);
     frame_fini(&cause);
-    if (field->bounds.without == FIELD_ANEW && !attached &&
-        node->machine->parent && node->machine->launched) {
-        node->machine->incarnation = 0;
-        node->taken = 0;
-    }
     if (node->loading) {
         const struct stream_filters none = {.down_one_to_one = true};
         struct event loaded = {
@@ -607,9 +601,6 @@ struct field *field_new(const struct field_bounds *bounds)
     if (bounds->waves > 0) {
         waves_open(field);
         deliver_all(field);
-        for (uint32_t i = 0; bounds->early && i < field->node_count; i++)
-            while (waves_can_send(field, i))
-                waves_send(field, i);
     }
     field->bounds.without = bounds->without;
     return field;

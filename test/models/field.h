@@ -23,7 +23,6 @@ enum field_rule {
     FIELD_NO_FAIL,  /* 8.3: the orphan itself, or another orphan, answers OK */
     FIELD_NO_LOSS,  /* 8.3: only a node that loses its parent does */
     FIELD_NO_PROBE, /* 8.3: a candidate with a parent adopts at once */
-    FIELD_ANEW,     /* 6.3: attempts are numbered anew after each adoption */
     FIELD_DEAF,     /* liveness: an orphan is not told that it was adopted */
     FIELD_NO_REDO,  /* 16.7, liveness: nothing is put out again */
     FIELD_NO_CHECK  /* 16.3: what a commnode sends has the check of all */
@@ -37,7 +36,6 @@ struct field_bounds {
     uint32_t attempts;             /* of one node, in its life */
     bool any;    /* an orphan may ask any internal node, at any height */
     bool leaves; /* back-ends are orphans too; else they only are there */
-    bool early;  /* all of them before anything else happens */
     bool stops;  /* stops are among the faults; always if there are no waves */
     bool twins;  /* the last internal node has a back-end more */
     bool bushy;  /* a back-end below each commnode, not only the lowest */

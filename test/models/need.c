@@ -246,7 +246,6 @@ void field_need(const struct field *field, struct field_need *need)
         .all = !field->bounds.needed || field->bounds.waves > 0 ||
                field->settling || field->flat ||
                (any && field->bounds.attempts > 2) ||
-               field->bounds.without == FIELD_ANEW ||
                (!any && (faults || stopped)),
         .any = any,
     };

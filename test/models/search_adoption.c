@@ -4,8 +4,8 @@
  * usage: search_adoption [quick | full | long]
  *        search_adoption PARENTS FAULTS ATTEMPTS [any] [late] [needed]
  *                        [orderly] [leaves] [bushy]
- *                        [nofail | noloss | noprobe | anew | deaf]
- *                        [waves=N [twins] [early] [stops] [noredo | nocheck]]
+ *                        [nofail | noloss | noprobe | deaf]
+ *                        [waves=N [twins] [stops] [noredo | nocheck]]
  *
  * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3; "-": the
  * front-end is the only one. With `waves` each back-end sends N packets on an
@@ -215,71 +215,6 @@ static void run_search(struct search *search, struct field *field)
     }
 }
 
-static void print_bounds(const struct field_bounds *bounds)
-{
-    static const char *const rules[] = {
-        [FIELD_ALL_RULES] = "",
-        [FIELD_NO_FAIL] = " without FAIL",
-        [FIELD_NO_LOSS] = " without FAIL of the lost",
-        [FIELD_NO_PROBE] = " without PROBE",
-        [FIELD_ANEW] = " numbered anew",
-        [FIELD_DEAF] = " deaf",
-        [FIELD_NO_REDO] = " without REDO",
-        [FIELD_NO_CHECK] = " without checks",
-    };
-
-    for (uint32_t i = 1; i < bounds->internal_count; i++)
-        printf("%s%u", i > 1 ? "," : "", bounds->parents[i]);
-    printf(" faults %u attempts %u", bounds->faults, bounds->attempts);
-    if (bounds->waves > 0)
-        printf(" waves=%u%s%s%s", bounds->waves, bounds->twins ? " twins" : "",
-               bounds->early ? " early" : "", bounds->stops ? " stops" : "");
-    printf("%s%s%s%s%s%s%s:", bounds->any ? " any" : "",
-           bounds->late ? " late" : "", bounds->needed ? " needed" : "",
-           bounds->orderly ? " orderly" : "", bounds->leaves ? " leaves" : "",
-           bounds->bushy ? " bushy" : "", rules[bounds->without]);
-}
-
-/* Search one tree. Returns what is wrong, or NULL; `trees`, if not NULL, is
- * the sum of the final trees then. */
-static const char *search_one(const struct field_bounds *bounds,
-                              bool show,
-                              uint64_t *trees)
-{
-    struct search search = {0};
-    struct field *field = field_new(bounds);
-    clock_t begin = clock();
-
-    arena_use(false);
-    search.wrong = field->wrong;
-    if (!search.wrong)
-        run_search(&search, field);
-    print_bounds(bounds);
-    printf(
-        " %zu states, %llu steps, %u deep, %llu final, %zu trees,"
-        " %llu compared;"
-        " adopted %llu, orphan %llu, stale %llu, too high %llu; %.1f s: %s\n",
-        search.seen.count, (unsigned long long)search.steps, search.deepest,
-        (unsigned long long)search.settled, search.trees.count,
-        (unsigned long long)search.compared,
-        (unsigned long long)search.answers[ADOPTION_OK],
-        (unsigned long long)search.answers[ADOPTION_ORPHAN],
-        (unsigned long long)search.answers[ADOPTION_STALE],
-        (unsigned long long)search.answers[ADOPTION_TOO_HIGH],
-        (double)(clock() - begin) / CLOCKS_PER_SEC,
-        search.wrong ? search.wrong : "complete");
-    if (trees)
-        *trees = seen_sum(&search.trees);
-    if (search.wrong && show && strcmp(search.wrong, TOO_MANY) != 0) {
-        field_show(field, stdout);
-        print_way(&search, field);
-    }
-    fflush(stdout);
-    seen_fini(&search.seen);
-    seen_fini(&search.trees);
-    return search.wrong;
-}
-
 /* How long a part takes: seconds, minutes, hours. */
 enum part {
     PART_QUICK,
@@ -385,10 +320,10 @@ static const struct task pairs[] = {
 static void take_word(struct field_bounds *bounds, const char *word)
 {
     static const char *const rules[] = {
-        [FIELD_ALL_RULES] = "",     [FIELD_NO_FAIL] = "nofail",
-        [FIELD_NO_LOSS] = "noloss", [FIELD_NO_PROBE] = "noprobe",
-        [FIELD_ANEW] = "anew",      [FIELD_DEAF] = "deaf",
-        [FIELD_NO_REDO] = "noredo", [FIELD_NO_CHECK] = "nocheck",
+        [FIELD_ALL_RULES] = "",       [FIELD_NO_FAIL] = "nofail",
+        [FIELD_NO_LOSS] = "noloss",   [FIELD_NO_PROBE] = "noprobe",
+        [FIELD_DEAF] = "deaf",        [FIELD_NO_REDO] = "noredo",
+        [FIELD_NO_CHECK] = "nocheck",
     };
 
     bounds->any |= strcmp(word, "any") == 0;
@@ -397,7 +332,6 @@ static void take_word(struct field_bounds *bounds, const char *word)
     bounds->leaves |= strcmp(word, "leaves") == 0;
     bounds->needed |= strcmp(word, "needed") == 0;
     bounds->bushy |= strcmp(word, "bushy") == 0;
-    bounds->early |= strcmp(word, "early") == 0;
     bounds->stops |= strcmp(word, "stops") == 0;
     bounds->twins |= strcmp(word, "twins") == 0;
     if (strncmp(word, "waves=", 6) == 0 && atoi(word + 6) < FIELD_WAVES) {
@@ -435,16 +369,53 @@ static bool read_bounds(const char *text, struct field_bounds *bounds)
     return bounds->faults > 0 && bounds->attempts > 0;
 }
 
+/* Search the tree of `text`. Returns what is wrong, or NULL; `trees`, if not
+ * NULL, is the sum of the final trees then. */
+static const char *search_one(const char *text, bool show, uint64_t *trees)
+{
+    struct search search = {0};
+    struct field_bounds bounds;
+    struct field *field;
+    clock_t begin = clock();
+
+    if (!read_bounds(text, &bounds))
+        return "this names no search";
+    field = field_new(&bounds);
+    arena_use(false);
+    search.wrong = field->wrong;
+    if (!search.wrong)
+        run_search(&search, field);
+    printf(
+        "%s: %zu states, %llu steps, %u deep, %llu final, %zu trees,"
+        " %llu compared;"
+        " adopted %llu, orphan %llu, stale %llu, too high %llu; %.1f s: %s\n",
+        text, search.seen.count, (unsigned long long)search.steps,
+        search.deepest, (unsigned long long)search.settled, search.trees.count,
+        (unsigned long long)search.compared,
+        (unsigned long long)search.answers[ADOPTION_OK],
+        (unsigned long long)search.answers[ADOPTION_ORPHAN],
+        (unsigned long long)search.answers[ADOPTION_STALE],
+        (unsigned long long)search.answers[ADOPTION_TOO_HIGH],
+        (double)(clock() - begin) / CLOCKS_PER_SEC,
+        search.wrong ? search.wrong : "complete");
+    if (trees)
+        *trees = seen_sum(&search.trees);
+    if (search.wrong && show && strcmp(search.wrong, TOO_MANY) != 0) {
+        field_show(field, stdout);
+        print_way(&search, field);
+    }
+    fflush(stdout);
+    seen_fini(&search.seen);
+    seen_fini(&search.trees);
+    return search.wrong;
+}
+
 /* Returns whether the task ends as it must. A search that is given up is said,
  * and is no failure. */
 static bool run_task(const struct task *task, int *given_up)
 {
-    struct field_bounds bounds;
-    const char *wrong;
+    const char *wrong = search_one(task->text, task->wrong == NULL, NULL);
 
-    if (!read_bounds(task->text, &bounds))
-        return false;
-    wrong = search_one(&bounds, task->wrong == NULL, NULL);
     if (wrong && strcmp(wrong, TOO_MANY) == 0) {
         ++*given_up;
         return true;
@@ -458,16 +429,16 @@ static bool run_task(const struct task *task, int *given_up)
 
 static bool run_pair(const struct task *task)
 {
-    struct field_bounds bounds;
     uint64_t all, reduced;
     bool same = true;
+    char text[128];
 
-    if (!read_bounds(task->text, &bounds) || search_one(&bounds, true, &all))
+    if (search_one(task->text, true, &all))
         return false;
     for (int i = 1; i < 4; i++) {
-        bounds.late = i & 1;
-        bounds.needed = i & 2;
-        if (search_one(&bounds, true, &reduced))
+        snprintf(text, sizeof(text), "%s%s%s", task->text, i & 1 ? " late" : "",
+                 i & 2 ? " needed" : "");
+        if (search_one(text, true, &reduced))
             return false;
         same &= all == reduced;
     }
@@ -512,10 +483,10 @@ int main(int argc, char **argv)
                         "       search_adoption PARENTS FAULTS ATTEMPTS"
                         " [any] [late] [needed] [orderly]\n"
                         "                       [leaves] [bushy]"
-                        " [nofail | noloss | noprobe | anew | deaf]\n"
-                        "                       [waves=N [twins] [early]"
-                        " [stops] [noredo | nocheck]]\n");
+                        " [nofail | noloss | noprobe | deaf]\n"
+                        "                       [waves=N [twins] [stops]"
+                        " [noredo | nocheck]]\n");
         return 2;
     }
-    return search_one(&bounds, true, NULL) != NULL;
+    return search_one(text, true, NULL) != NULL;
 }
