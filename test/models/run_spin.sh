@@ -121,7 +121,7 @@ mutant() {
     (cd "$work" && spin -T -t $options adoption.pml |
         awk '/^spin:/ { next } /^[\t#]/ { exit } { print }' >events)
     expected=$(awk -v rule="$1" '
-        /^# / { on = $2 == rule; next }
+        /^# / { on = index($0 " ", " " rule " "); next }
         on && NF { count++ }
         END { print count + 0 }' "$trails")
     found=$(wc -l <"$work/events")
