@@ -28,17 +28,22 @@ const char *model_filter_name(enum model_filter filter)
     return names[filter];
 }
 
+static void add_value(struct model_values *values, struct model_value value)
+{
+    memory_grow(&values->list, &values->room, values->count, sizeof(value));
+    values->list[values->count++] = value;
+}
+
 void model_send(struct model *model,
                 uint32_t rank,
                 uint64_t sequence,
                 int32_t value)
 {
-    struct model_sent *sent;
-
-    memory_grow(&model->sent, &model->sent_room, model->sent_count,
-                sizeof(*sent));
-    sent = &model->sent[model->sent_count++];
-    *sent = (struct model_sent){rank, sequence, value};
+    add_value(&model->sent, (struct model_value){
+                                .sequence = sequence,
+                                .value = value,
+                                .rank = rank,
+                            });
 }
 
 int model_take(struct model *model, const struct frame *frame)
@@ -54,16 +59,15 @@ int model_take(struct model *model, const struct frame *frame)
     if (r == 0 && value.type != COP_INT32 && value.type != COP_UINT32)
         r = -EBADMSG;
     for (uint64_t i = 0; r == 0 && i < value.count; i++) {
-        struct model_taken *taken;
+        int32_t number = ((const int32_t *)value.data)[i];
 
-        if (((const int32_t *)value.data)[i] >= MODEL_FILLER)
-            continue;
-        memory_grow(&model->taken, &model->taken_room, model->taken_count,
-                    sizeof(*taken));
-        taken = &model->taken[model->taken_count++];
-        taken->sequence = frame->wave;
-        taken->value = ((const int32_t *)value.data)[i];
-        taken->contributors = i == 0 ? frame->contributors : 0;
+        if (number < MODEL_FILLER)
+            add_value(&model->taken,
+                      (struct model_value){
+                          .sequence = frame->wave,
+                          .value = number,
+                          .contributors = i == 0 ? frame->contributors : 0,
+                      });
     }
     cop_packet_free(packet);
     return r;
@@ -71,80 +75,48 @@ int model_take(struct model *model, const struct frame *frame)
 
 /* ---- order ---- */
 
-static int by_number(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int sent_by_wave(const void *left, const void *right)
-{
-    const struct model_sent *a = left;
-    const struct model_sent *b = right;
-
-    return a->sequence != b->sequence
-               ? by_number(a->sequence, b->sequence)
-               : (a->value > b->value) - (a->value < b->value);
-}
-
-static int sent_by_value(const void *left, const void *right)
-{
-    const struct model_sent *a = left;
-    const struct model_sent *b = right;
-
-    return (a->value > b->value) - (a->value < b->value);
-}
-
-static int taken_by_wave(const void *left, const void *right)
-{
-    const struct model_taken *a = left;
-    const struct model_taken *b = right;
-
-    return a->sequence != b->sequence
-               ? by_number(a->sequence, b->sequence)
-               : (a->value > b->value) - (a->value < b->value);
-}
-
-static int taken_by_value(const void *left, const void *right)
-{
-    const struct model_taken *a = left;
-    const struct model_taken *b = right;
-
-    return (a->value > b->value) - (a->value < b->value);
-}
-
 static uint64_t epoch_of(uint64_t sequence)
 {
     return sequence >> PACKET_WAVE_BITS;
 }
 
-static int sent_by_epoch(const void *left, const void *right)
+static int by_value(const void *left, const void *right)
 {
-    const struct model_sent *a = left;
-    const struct model_sent *b = right;
-    uint64_t a_epoch = epoch_of(a->sequence), b_epoch = epoch_of(b->sequence);
+    const struct model_value *a = left;
+    const struct model_value *b = right;
 
-    return a_epoch != b_epoch ? by_number(a_epoch, b_epoch)
-                              : sent_by_value(left, right);
+    return (a->value > b->value) - (a->value < b->value);
 }
 
-static int taken_by_epoch(const void *left, const void *right)
+static int by_wave(const void *left, const void *right)
 {
-    const struct model_taken *a = left;
-    const struct model_taken *b = right;
-    uint64_t a_epoch = epoch_of(a->sequence), b_epoch = epoch_of(b->sequence);
+    const struct model_value *a = left;
+    const struct model_value *b = right;
 
-    return a_epoch != b_epoch ? by_number(a_epoch, b_epoch)
-                              : taken_by_value(left, right);
+    return a->sequence != b->sequence ? (a->sequence > b->sequence ? 1 : -1)
+                                      : by_value(left, right);
 }
 
-typedef int (*model_order)(const void *left, const void *right);
-
-static void sort_all(struct model *model, model_order sent, model_order taken)
+static int by_epoch(const void *left, const void *right)
 {
-    if (model->sent_count > 1)
-        qsort(model->sent, model->sent_count, sizeof(*model->sent), sent);
-    if (model->taken_count > 1)
-        qsort(model->taken, model->taken_count, sizeof(*model->taken), taken);
+    uint64_t a = epoch_of(((const struct model_value *)left)->sequence);
+    uint64_t b = epoch_of(((const struct model_value *)right)->sequence);
+
+    return a != b ? (a > b ? 1 : -1) : by_value(left, right);
+}
+
+static void sort_values(struct model_values *values,
+                        int (*order)(const void *left, const void *right))
+{
+    if (values->count > 1)
+        qsort(values->list, values->count, sizeof(*values->list), order);
+}
+
+static void sort_all(struct model *model,
+                     int (*order)(const void *left, const void *right))
+{
+    sort_values(&model->sent, order);
+    sort_values(&model->taken, order);
 }
 
 /* Whether a sync has covered what has that number. */
@@ -186,29 +158,34 @@ static char *check_reduced_waves(struct model *model)
     size_t i = 0;
     size_t k = 0;
 
-    while (i < model->sent_count && is_synced(model, model->sent[i].sequence)) {
-        uint64_t sequence = model->sent[i].sequence;
+    while (i < model->sent.count &&
+           is_synced(model, model->sent.list[i].sequence)) {
+        uint64_t sequence = model->sent.list[i].sequence;
         int64_t expected = 0;
         uint32_t count = 0;
 
-        for (; i < model->sent_count && model->sent[i].sequence == sequence;
+        for (;
+             i < model->sent.count && model->sent.list[i].sequence == sequence;
              i++, count++)
-            expected = reduce(model->filter, expected, model->sent[i].value);
-        if (k == model->taken_count || model->taken[k].sequence != sequence)
+            expected =
+                reduce(model->filter, expected, model->sent.list[i].value);
+        if (k == model->taken.count ||
+            model->taken.list[k].sequence != sequence)
             return memory_format("wave %" PRIx64
                                  " of %u back-ends has not come",
                                  sequence, count);
-        if (model->taken[k].value != expected ||
-            model->taken[k].contributors != count)
+        if (model->taken.list[k].value != expected ||
+            model->taken.list[k].contributors != count)
             return memory_format(
                 "wave %" PRIx64 " is %d of %u back-ends, not %" PRId64 " of %u",
-                sequence, model->taken[k].value, model->taken[k].contributors,
-                expected, count);
+                sequence, model->taken.list[k].value,
+                model->taken.list[k].contributors, expected, count);
         k++;
     }
-    if (k < model->taken_count && is_synced(model, model->taken[k].sequence))
+    if (k < model->taken.count &&
+        is_synced(model, model->taken.list[k].sequence))
         return memory_format("wave %" PRIx64 " has come, and nobody sent it",
-                             model->taken[k].sequence);
+                             model->taken.list[k].sequence);
     return NULL;
 }
 
@@ -217,22 +194,24 @@ static char *check_values(struct model *model, bool by_wave)
 {
     size_t i = 0;
 
-    for (; i < model->sent_count && is_synced(model, model->sent[i].sequence);
+    for (; i < model->sent.count &&
+           is_synced(model, model->sent.list[i].sequence);
          i++) {
-        const struct model_sent *sent = &model->sent[i];
-        const struct model_taken *taken = &model->taken[i];
+        const struct model_value *sent = &model->sent.list[i];
+        const struct model_value *taken = &model->taken.list[i];
 
-        if (i >= model->taken_count || taken->value != sent->value ||
+        if (i >= model->taken.count || taken->value != sent->value ||
             epoch_of(taken->sequence) != epoch_of(sent->sequence) ||
             (by_wave && taken->sequence != sent->sequence))
             return memory_format("%d, sent by %u in wave %" PRIx64
                                  ", is not what was taken",
                                  sent->value, sent->rank, sent->sequence);
     }
-    if (i < model->taken_count && is_synced(model, model->taken[i].sequence))
-        return memory_format("%d was taken in wave %" PRIx64
-                             ", and was not sent, or more often",
-                             model->taken[i].value, model->taken[i].sequence);
+    if (i < model->taken.count &&
+        is_synced(model, model->taken.list[i].sequence))
+        return memory_format(
+            "%d was taken in wave %" PRIx64 ", and was not sent, or more often",
+            model->taken.list[i].value, model->taken.list[i].sequence);
     return NULL;
 }
 
@@ -249,18 +228,18 @@ static char *check_totals(struct model *model)
         int64_t taken = 0;
         uint64_t contributors = 0;
 
-        for (; i < model->sent_count &&
-               epoch_of(model->sent[i].sequence) == epoch;
+        for (; i < model->sent.count &&
+               epoch_of(model->sent.list[i].sequence) == epoch;
              i++)
-            sent = reduce(model->filter, sent, model->sent[i].value);
-        for (; k < model->taken_count &&
-               epoch_of(model->taken[k].sequence) == epoch;
+            sent = reduce(model->filter, sent, model->sent.list[i].value);
+        for (; k < model->taken.count &&
+               epoch_of(model->taken.list[k].sequence) == epoch;
              k++) {
             /* Counts add up, as sums do. */
             taken =
                 reduce(model->filter == MODEL_COUNT ? MODEL_SUM : model->filter,
-                       taken, model->taken[k].value);
-            contributors += model->taken[k].contributors;
+                       taken, model->taken.list[k].value);
+            contributors += model->taken.list[k].contributors;
         }
         if (sent != taken || contributors != i - first)
             return memory_format("all together of epoch %" PRIu64 " is %" PRId64
@@ -276,16 +255,17 @@ static char *check_union(struct model *model)
 {
     size_t k = 0;
 
-    for (size_t i = 0; i < model->sent_count; i++) {
-        if (!is_synced(model, model->sent[i].sequence))
+    for (size_t i = 0; i < model->sent.count; i++) {
+        if (!is_synced(model, model->sent.list[i].sequence))
             continue;
-        while (k < model->taken_count &&
-               model->taken[k].value < model->sent[i].value)
+        while (k < model->taken.count &&
+               model->taken.list[k].value < model->sent.list[i].value)
             k++;
-        if (k == model->taken_count ||
-            model->taken[k].value != model->sent[i].value)
+        if (k == model->taken.count ||
+            model->taken.list[k].value != model->sent.list[i].value)
             return memory_format("%d, sent by %u, is not in the union",
-                                 model->sent[i].value, model->sent[i].rank);
+                                 model->sent.list[i].value,
+                                 model->sent.list[i].rank);
     }
     return NULL;
 }
@@ -295,13 +275,10 @@ char *model_check_all(struct model *model)
     bool aligned = model->sync == COP_WAIT_FOR_ALL;
 
     if (model->filter == MODEL_UNION) {
-        sort_all(model, sent_by_value, taken_by_value);
+        sort_all(model, by_value);
         return check_union(model);
     }
-    if (aligned)
-        sort_all(model, sent_by_wave, taken_by_wave);
-    else
-        sort_all(model, sent_by_epoch, taken_by_epoch);
+    sort_all(model, aligned ? by_wave : by_epoch);
     if (!is_reduced(model))
         return check_values(model, aligned);
     return aligned ? check_reduced_waves(model) : check_totals(model);
@@ -309,7 +286,7 @@ char *model_check_all(struct model *model)
 
 /* Whether this must be in what was taken. */
 static bool is_due(const struct model *model,
-                   const struct model_sent *sent,
+                   const struct model_value *sent,
                    const struct ranks *living,
                    const struct ranks *torn)
 {
@@ -332,21 +309,21 @@ static char *check_between(const struct model *model,
     int64_t most_sum = 0;
     int64_t sum = 0;
 
-    for (size_t i = 0; i < model->sent_count; i++) {
-        bool due = is_due(model, &model->sent[i], living, torn);
+    for (size_t i = 0; i < model->sent.count; i++) {
+        bool due = is_due(model, &model->sent.list[i], living, torn);
 
         least += due;
-        least_sum += due ? model->sent[i].value : 0;
-        most_sum += model->sent[i].value;
+        least_sum += due ? model->sent.list[i].value : 0;
+        most_sum += model->sent.list[i].value;
     }
-    for (size_t i = 0; i < model->taken_count; i++) {
-        contributors += model->taken[i].contributors;
-        sum += model->taken[i].value;
+    for (size_t i = 0; i < model->taken.count; i++) {
+        contributors += model->taken.list[i].contributors;
+        sum += model->taken.list[i].value;
     }
-    if (contributors < least || contributors > model->sent_count)
+    if (contributors < least || contributors > model->sent.count)
         return memory_format(
             "%" PRIu64 " packets are in what was taken, not %" PRIu64 " to %zu",
-            contributors, least, model->sent_count);
+            contributors, least, model->sent.count);
     if (model->filter == MODEL_COUNT && sum != (int64_t)contributors)
         return memory_format("the count is %" PRId64 " of %" PRIu64 " packets",
                              sum, contributors);
@@ -362,15 +339,15 @@ static char *check_contributors(const struct model *model)
 {
     uint64_t contributors = 0;
 
-    for (size_t i = 0; i < model->taken_count; i++)
-        contributors += model->taken[i].contributors;
-    if (model->filter != MODEL_UNION && contributors != model->taken_count)
+    for (size_t i = 0; i < model->taken.count; i++)
+        contributors += model->taken.list[i].contributors;
+    if (model->filter != MODEL_UNION && contributors != model->taken.count)
         return memory_format("%" PRIu64 " packets are in %zu values",
-                             contributors, model->taken_count);
-    if (contributors > model->sent_count)
+                             contributors, model->taken.count);
+    if (contributors > model->sent.count)
         return memory_format("%" PRIu64
                              " packets are in what was taken, of %zu",
-                             contributors, model->sent_count);
+                             contributors, model->sent.count);
     return NULL;
 }
 
@@ -382,17 +359,18 @@ char *model_check_living(struct model *model,
 
     if (is_reduced(model))
         return check_between(model, living, torn);
-    sort_all(model, sent_by_value, taken_by_value);
-    for (size_t i = 0; i < model->sent_count; i++) {
-        const struct model_sent *sent = &model->sent[i];
+    sort_all(model, by_value);
+    for (size_t i = 0; i < model->sent.count; i++) {
+        const struct model_value *sent = &model->sent.list[i];
 
-        if (k < model->taken_count && model->taken[k].value < sent->value)
+        if (k < model->taken.count && model->taken.list[k].value < sent->value)
             return memory_format(
                 "%d was taken, and was not sent, or more often",
-                model->taken[k].value);
-        if (k < model->taken_count && model->taken[k].value == sent->value) {
+                model->taken.list[k].value);
+        if (k < model->taken.count &&
+            model->taken.list[k].value == sent->value) {
             /* A union may hold a value that several have sent. */
-            if (model->filter != MODEL_UNION || i + 1 == model->sent_count ||
+            if (model->filter != MODEL_UNION || i + 1 == model->sent.count ||
                 sent[1].value != sent->value)
                 k++;
             continue;
@@ -402,15 +380,15 @@ char *model_check_living(struct model *model,
                                  ", which lives, was not taken",
                                  sent->value, sent->rank, sent->sequence);
     }
-    if (k < model->taken_count)
+    if (k < model->taken.count)
         return memory_format("%d was taken, and was not sent, or more often",
-                             model->taken[k].value);
+                             model->taken.list[k].value);
     return check_contributors(model);
 }
 
 void model_fini(struct model *model)
 {
-    free(model->sent);
-    free(model->taken);
+    free(model->sent.list);
+    free(model->taken.list);
     *model = (struct model){0};
 }

@@ -21,18 +21,18 @@ enum model_filter {
 };
 #define MODEL_FILTERS (MODEL_TOTAL + 1)
 
-/* A value that was sent up. */
-struct model_sent {
-    uint32_t rank;
+/* A value that was sent up, or one that the front-end took. */
+struct model_value {
     uint64_t sequence; /* epoch, and which of its sender's packets in that */
     int32_t value;
+    uint32_t rank;         /* sent: by this back-end */
+    uint32_t contributors; /* taken: of its packet; 0 at all but the first */
 };
 
-/* A value that the front-end took. */
-struct model_taken {
-    uint64_t sequence;
-    int32_t value;
-    uint32_t contributors; /* of its packet; 0 at all but its first value */
+struct model_values {
+    struct model_value *list;
+    size_t count;
+    size_t room;
 };
 
 /* Epochs of a stream that the model keeps apart. */
@@ -44,12 +44,8 @@ struct model {
                                  in them is due */
     bool lossy[MODEL_EPOCHS]; /* its sync said that it may lack something */
     enum cop_sync sync;
-    struct model_sent *sent;
-    size_t sent_count;
-    size_t sent_room;
-    struct model_taken *taken;
-    size_t taken_count;
-    size_t taken_room;
+    struct model_values sent;
+    struct model_values taken;
 };
 
 /* A number that is there for its weight only: the model takes no notice. */
