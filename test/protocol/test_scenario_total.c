@@ -61,6 +61,15 @@ static int look(struct sim *sim, uint32_t stream, int times, int left)
         CHECK_IS(look(sim, stream, times, left), 0);                           \
     } while (0)
 
+/* The state has this total, and the front-end answers with this code. */
+#define STATE(code, value)                                                     \
+    do {                                                                       \
+        int total_ = 0;                                                        \
+                                                                               \
+        CHECK_IS(sim_state_now(sim, stream, &total_), code);                   \
+        CU_ASSERT_EQUAL(total_, value);                                        \
+    } while (0)
+
 /* PROTOCOL 17.1, 17.2: without failures the total is that of all packets, under
  * any synchronisation, whatever its members have sent. */
 TEST(a_total_has_all_that_was_sent)
@@ -76,12 +85,7 @@ TEST(a_total_has_all_that_was_sent)
             for (uint32_t i = 0; i < rank; i++)
                 sim_send_int(sim, rank, stream, part_of(rank));
         CHECK_IS(sim_sync_now(sim, stream), 0);
-        {
-            int total = 0;
-
-            CHECK_IS(sim_state_now(sim, stream, &total), 0);
-            CU_ASSERT_EQUAL(total, 3 + 40 + 500 + 6000);
-        }
+        STATE(0, 3 + 40 + 500 + 6000);
         CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
         sim_end(sim);
     }
@@ -193,12 +197,7 @@ TEST(scenario_17_4_replace)
     CU_ASSERT_EQUAL(sim_lines(sim, "] 0 <- 1 total"), 1);
     sim_set_filter_ms(sim, 1, 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    {
-        int total = 0;
-
-        CHECK_IS(sim_state_now(sim, stream, &total), 0);
-        CU_ASSERT_EQUAL(total, part_of(6));
-    }
+    STATE(0, part_of(6));
     sim_end(sim);
 }
 
@@ -208,7 +207,6 @@ TEST(a_total_has_the_packets_that_wait)
 {
     struct sim *sim = sim_launch("0(1(2(5,6),3),4)");
     uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
-    int total = 0;
 
     sim_send_int(sim, 5, stream, 1);
     sim_send_int(sim, 6, stream, 10);
@@ -218,8 +216,7 @@ TEST(a_total_has_the_packets_that_wait)
     sim_send_int(sim, 3, stream, 100);
     sim_send_int(sim, 4, stream, 1000);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(sim_state_now(sim, stream, &total), 0);
-    CU_ASSERT_EQUAL(total, 1101);
+    STATE(0, 1101);
     sim_end(sim);
 }
 
@@ -272,7 +269,6 @@ TEST(scenario_17_5_overlap)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
-    int total = 0;
 
     send_parts(sim, stream);
     sim_run(sim, 20);
@@ -280,8 +276,7 @@ TEST(scenario_17_5_overlap)
     sim_half(sim, 3, 1);
     sim_run(sim, 500);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
-    CHECK_IS(sim_state_now(sim, stream, &total), 1);
-    CU_ASSERT_EQUAL(total, truth(sim, stream, 1) + part_of(3));
+    STATE(1, truth(sim, stream, 1) + part_of(3));
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT(sim_now_ms(sim) > 3000); /* the old link was silent so long */
     CHECK_IS(look(sim, stream, 1, 0), 0);
@@ -294,7 +289,6 @@ TEST(an_overlap_below_a_child_is_doubted)
 {
     struct sim *sim = sim_launch("0(1(2(5),3(6)),4)");
     uint32_t stream = open_total(sim);
-    int total = 0;
 
     sim_send_int(sim, 5, stream, part_of(5));
     sim_run(sim, 20);
@@ -302,11 +296,9 @@ TEST(an_overlap_below_a_child_is_doubted)
     sim_run(sim, 500);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
     CU_ASSERT_EQUAL(sim_parent(sim, 5), 1); /* it has both branches */
-    CHECK_IS(sim_state_now(sim, stream, &total), 1);
-    CU_ASSERT_EQUAL(total, 2 * part_of(5));
+    STATE(1, 2 * part_of(5));
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(sim_state_now(sim, stream, &total), 0);
-    CU_ASSERT_EQUAL(total, part_of(5));
+    STATE(0, part_of(5));
     sim_end(sim);
 }
 
@@ -369,7 +361,6 @@ TEST(an_old_part_is_not_vouched_for)
 {
     struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
-    int total = 0;
 
     send_parts(sim, stream);
     sim_run(sim, 20);
@@ -382,8 +373,7 @@ TEST(an_old_part_is_not_vouched_for)
         sim_run(sim, 50);
         look(sim, stream, 2, 0);
     }
-    CHECK_IS(sim_state_now(sim, stream, &total), 0);
-    CU_ASSERT_EQUAL(total, 2220); /* 1 knew that 3 has ended */
+    STATE(0, 2220); /* 1 knew that 3 has ended */
     sim_end(sim);
 }
 
@@ -459,8 +449,7 @@ TEST(the_last_one_that_leaves_counts)
     CHECK_OK(sim_shutdown(sim, 2));
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
-    CHECK_IS(sim_state_now(sim, stream, &total), 0);
-    CU_ASSERT_EQUAL(total, 57);
+    STATE(0, 57);
     sim_end(sim);
 }
 
@@ -537,19 +526,16 @@ TEST(a_joiner_counts_from_its_first_packet)
     uint32_t stream =
         sim_open_filter(sim, "sum", .grow = true, .kind = STREAM_CUMULATIVE);
     uint32_t joiner;
-    int total = 0;
 
     sim_send_int(sim, 3, stream, 7);
     sim_send_int(sim, 2, stream, 50);
     joiner = sim_attach(sim, 1);
     sim_run(sim, 200);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(sim_state_now(sim, stream, &total), 0);
-    CU_ASSERT_EQUAL(total, 57);
+    STATE(0, 57);
     sim_send_int(sim, joiner, stream, 100);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CHECK_IS(sim_state_now(sim, stream, &total), 0);
-    CU_ASSERT_EQUAL(total, 157);
+    STATE(0, 157);
     sim_end(sim);
 }
 
@@ -561,7 +547,6 @@ TEST(slow_calls_keep_totals_exact)
         struct sim *sim = sim_launch("0(1(2(5,6),3),4(7))");
         uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE,
                                           .sync = COP_DO_NOT_WAIT);
-        int total = 0;
 
         sim_set_filter_ms(sim, 0, 7);
         sim_set_filter_ms(sim, 1, 11);
@@ -573,8 +558,7 @@ TEST(slow_calls_keep_totals_exact)
         sim_send_int(sim, 3, stream, 1000);
         sim_run(sim, 5000);
         CHECK_IS(sim_sync_now(sim, stream), 0);
-        CHECK_IS(sim_state_now(sim, stream, &total), 0);
-        CU_ASSERT_EQUAL(total, 1111);
+        STATE(0, 1111);
         sim_end(sim);
     }
 }

@@ -97,22 +97,22 @@ static struct node *machine(struct sim *sim, uint32_t index)
 
 #define TELLS(what)       is_telling(index, action, TELL_##what)
 #define SENDS(rank, what) is_sending(sim, index, rank, action, FRAME_##what)
+#define UP                delivers(sim, index, action, false)
+#define DOWN              delivers(sim, index, action, true)
+#define CONTROLS(rank, what)                                                   \
+    (SENDS(rank, CONTROL) && action->frame.tag == CONTROL_##what)
 
-DEFECT(lose_down, delivers(sim, index, action, true), return SIM_DROP)
-DEFECT(repeat_down, delivers(sim, index, action, true), return SIM_TWICE)
-DEFECT(lose_up, delivers(sim, index, action, false), return SIM_DROP)
-DEFECT(repeat_up, delivers(sim, index, action, false), return SIM_TWICE)
-DEFECT(empties_down,
-       delivers(sim, index, action, true),
-       frame_fini(&action->frame))
-DEFECT(empties_up,
-       delivers(sim, index, action, false),
-       frame_fini(&action->frame))
-DEFECT(strays, delivers(sim, index, action, false), action->stream = 9)
+DEFECT(lose_down, DOWN, return SIM_DROP)
+DEFECT(repeat_down, DOWN, return SIM_TWICE)
+DEFECT(lose_up, UP, return SIM_DROP)
+DEFECT(repeat_up, UP, return SIM_TWICE)
+DEFECT(empties_down, DOWN, frame_fini(&action->frame))
+DEFECT(empties_up, UP, frame_fini(&action->frame))
+DEFECT(strays, UP, action->stream = 9)
 DEFECT(filter_fails, TELLS(SYNCED), action->tell = TELL_FILTER_ERROR)
 DEFECT(stream_fails, TELLS(SYNCED), action->tell = TELL_STREAM_FAILED)
-DEFECT(miscount, delivers(sim, index, action, false), action->frame.count++)
-DEFECT(move_wave, delivers(sim, index, action, false), action->frame.sequence++)
+DEFECT(miscount, UP, action->frame.count++)
+DEFECT(move_wave, UP, action->frame.sequence++)
 DEFECT(moves_epoch,
        SENDS(1, DATA) && action->frame.sequence >> PACKET_WAVE_BITS == 0,
        action->frame.sequence += UINT64_C(1) << PACKET_WAVE_BITS)
@@ -120,16 +120,11 @@ DEFECT(loses_a_delta, SENDS(3, DATA), return SIM_DROP)
 DEFECT(repeats_a_delta, SENDS(3, DATA), return SIM_TWICE)
 DEFECT(loses_a_total, SENDS(1, TOTAL), return SIM_DROP)
 DEFECT(vouches_always, TELLS(STATE) && action->code == 1, action->code = 0)
-DEFECT(forgets_the_farewell,
-       index == 0 && action->type == ACTION_TELL &&
-           action->tell == TELL_BACKEND_LOST,
-       free(action->text);
+DEFECT(forgets_the_farewell, TELLS(BACKEND_LOST), free(action->text);
        action->text = strdup("it has left"))
 DEFECT(never_launched, TELLS(LAUNCHED), return SIM_DROP)
 DEFECT(launches_ill, TELLS(LAUNCHED), action->tell = TELL_LAUNCH_FAILED)
-DEFECT(count_one_less,
-       delivers(sim, index, action, false) && action->frame.count > 0,
-       action->frame.count--)
+DEFECT(count_one_less, UP && action->frame.count > 0, action->frame.count--)
 DEFECT(never_open, TELLS(OPENED), return SIM_DROP)
 DEFECT(opens_ill, TELLS(OPENED), action->code = -ELIBBAD)
 DEFECT(never_synced, TELLS(SYNCED), return SIM_DROP)
@@ -139,33 +134,23 @@ DEFECT(delivers_on_a_total, TELLS(SYNCED), action->type = ACTION_DELIVER;
        action->frame = (struct frame){.type = FRAME_DATA})
 DEFECT(lost_without_reason, TELLS(NODE_LOST), free(action->text);
        action->text = NULL)
-DEFECT(redoes_for_ever,
-       delivers(sim, index, action, false),
-       frame_fini(&action->frame);
+DEFECT(redoes_for_ever, UP, frame_fini(&action->frame);
        action->type = ACTION_TELL;
        action->tell = TELL_REDO;
        return SIM_TWICE)
-DEFECT(moves_wave_back,
-       delivers(sim, index, action, false),
-       action->frame.wave = 1)
+DEFECT(moves_wave_back, UP, action->frame.wave = 1)
 DEFECT(never_says_over,
        SENDS(3, DATA) && action->frame.flags & FRAME_OVER,
        return SIM_DROP)
-DEFECT(never_redoes,
-       index == 0 && action->type == ACTION_SEND &&
-           action->frame.type == FRAME_CONTROL &&
-           action->frame.tag == CONTROL_REDO,
-       return SIM_DROP)
+DEFECT(never_redoes, CONTROLS(0, REDO), return SIM_DROP)
 DEFECT(empties_wave,
        SENDS(1, DATA) && action->frame.flags & FRAME_EXACT &&
            action->frame.payload,
        frame_fini(&action->frame);
        action->frame.flags |= FRAME_EMPTY)
-DEFECT(delivers_late,
-       delivers(sim, index, action, false),
-       action->frame.flags |= FRAME_LATE)
+DEFECT(delivers_late, UP, action->frame.flags |= FRAME_LATE)
 DEFECT(keeps_too_much,
-       delivers(sim, index, action, true),
+       DOWN,
        machine(sim, index)->streams[1]->definition.keep = UINT64_MAX)
 DEFECT(lost_untold, TELLS(NODE_LOST), return SIM_DROP)
 DEFECT(lost_twice, TELLS(NODE_LOST), return SIM_TWICE)
@@ -224,7 +209,7 @@ DEFECT(never_ends,
        return SIM_DROP)
 
 DEFECT(takes_nothing,
-       delivers(sim, index, action, false),
+       UP,
        sim_set_app(sim, 0, &(struct sim_app){.by_hand = true}))
 DEFECT(has_no_memory, SENDS(1, HEARTBEAT), machine(sim, index)->failed = true)
 DEFECT(spins, SENDS(1, HEARTBEAT), machine(sim, index)->times.heartbeat_ms = 0)
@@ -243,7 +228,7 @@ static enum sim_tampering comes_behind_its_sync(struct sim *sim,
 
     if (TELLS(SYNCED) && mischief->count++ == 0)
         action->code = 1;
-    if (mischief->count > 0 && delivers(sim, index, action, false))
+    if (mischief->count > 0 && UP)
         action->frame.wave = 1;
     return SIM_KEEP;
 }
@@ -279,7 +264,7 @@ static enum sim_tampering lie_settled(struct sim *sim,
     };
 
     (void)arg;
-    if (delivers(sim, index, action, true))
+    if (DOWN)
         return SIM_DROP;
     if (!SENDS(3, HEARTBEAT) || sim_now_ms(sim) < 900)
         return SIM_KEEP;
@@ -303,17 +288,10 @@ static enum sim_tampering raise_tree(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* Did not start after all. */
-static enum sim_tampering belie_absence(struct sim *sim,
-                                        uint32_t index,
-                                        struct action *action,
-                                        void *arg)
-{
-    (void)arg;
-    if (TELLS(LAUNCHED))
-        sim_missing(sim, 4, "it has started, in truth");
-    return SIM_KEEP;
-}
+/* It did not start after all. */
+DEFECT(belie_absence,
+       TELLS(LAUNCHED),
+       sim_missing(sim, 4, "it has started, in truth"))
 
 /* The front-end forgets how long no branch has covered a back-end. */
 static enum sim_tampering opens_late(struct sim *sim,
@@ -334,11 +312,7 @@ DEFECT(crashes_untold,
        action->type == ACTION_SEND && action->frame.type == FRAME_FAULT,
        return SIM_DROP)
 DEFECT(fails_untold, TELLS(STREAM_FAILED), return SIM_DROP)
-DEFECT(fails_another,
-       index == 0 && action->type == ACTION_SEND &&
-           action->frame.type == FRAME_CONTROL &&
-           action->frame.tag == CONTROL_FAIL,
-       frame_fini(&action->frame);
+DEFECT(fails_another, CONTROLS(0, FAIL), frame_fini(&action->frame);
        CHECK_OK(packet_pack(&action->frame.payload, "%ud", 99u)))
 
 struct oracle_case {
