@@ -39,6 +39,20 @@ static void take_ready(struct alone *victim, struct roster *roster)
     alone_take_roster(victim, 1, roster, FRAME_READY);
 }
 
+/* The same, and its child is ready with these back-ends below it. */
+static void victim_ready(struct alone *victim,
+                         enum node_role role,
+                         uint32_t first,
+                         uint32_t last)
+{
+    struct roster roster = {0};
+
+    victim_init(victim, role);
+    CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+    CHECK_OK(ranks_add(&roster.backends, first, last));
+    take_ready(victim, &roster);
+}
+
 /* How many ranks the RECORD has that was sent in the last step; 0: none was. */
 static uint32_t record_count(const struct alone *victim)
 {
@@ -65,13 +79,9 @@ static uint32_t record_count(const struct alone *victim)
 TEST(ranks_that_were_not_given_are_not_ready)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
-        struct roster roster = {0};
         struct alone victim;
 
-        victim_init(&victim, NODE_FRONTEND);
-        CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
-        CHECK_OK(ranks_add(&roster.backends, 3, last));
-        take_ready(&victim, &roster);
+        victim_ready(&victim, NODE_FRONTEND, 3, last);
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), last == 1000);
         alone_fini(&victim);
     }
@@ -82,13 +92,9 @@ TEST(ranks_that_were_not_given_are_not_adopted)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
         struct frame adopt = {.origin = 2, .count = 1, .sequence = 1};
-        struct roster roster = {0};
         struct alone victim;
 
-        victim_init(&victim, NODE_FRONTEND);
-        CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
-        CHECK_OK(ranks_add(&roster.backends, 3, 999));
-        take_ready(&victim, &roster);
+        victim_ready(&victim, NODE_FRONTEND, 3, 999);
         alone_link_down(&victim, 1);
         alone_link_up(&victim, 2, 2, NODE_COMMNODE, 0);
         alone_take_adopt(&victim, 2, adopt, 3, last);
@@ -161,34 +167,11 @@ static struct frame records(uint32_t parent)
  * them was ever there. */
 TEST(strangers_that_are_gone_are_counted_once)
 {
-    struct roster roster = {0};
     struct alone victim;
 
-    victim_init(&victim, NODE_FRONTEND);
-    CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
-    CHECK_OK(ranks_add(&roster.backends, 3, 999));
-    take_ready(&victim, &roster);
+    victim_ready(&victim, NODE_FRONTEND, 3, 999);
     alone_take(&victim, 1, records(TABLE_FAILED - 1));
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
     CU_ASSERT_EQUAL(ranks_size(node_backends(victim.node)), 997);
-    alone_fini(&victim);
-}
-
-/* A rank that no node has is in no record. */
-TEST(records_of_nobody_are_refused)
-{
-    struct frame frame = {.type = FRAME_RECORD};
-    const uint32_t rank[] = {LIMIT_NODES}, zero[] = {0};
-    struct roster roster = {0};
-    struct alone victim;
-
-    victim_init(&victim, NODE_COMMNODE);
-    CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
-    CHECK_OK(ranks_add(&roster.backends, 3, 3));
-    take_ready(&victim, &roster);
-    CHECK_OK(packet_pack(&frame.payload, "%aud %aud %aud %s", rank, UINT32_C(1),
-                         zero, UINT32_C(1), zero, UINT32_C(1), ""));
-    alone_take(&victim, 1, frame);
-    CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 1);
     alone_fini(&victim);
 }

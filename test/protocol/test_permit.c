@@ -212,20 +212,25 @@ static struct frame make_rows(uint32_t origin, uint32_t first, uint32_t last)
 
 /* ---- tests ---- */
 
-/* A back-end that says so on LEAF_LINK is refused by either kind of parent. */
+/* A child that says so is refused by a parent of that role; `frame` is taken. */
+static void check_child(enum node_role parent,
+                        uint32_t link,
+                        struct frame frame,
+                        const char *why)
+{
+    struct alone victim;
+
+    victim_init(&victim, parent);
+    alone_take(&victim, link, frame);
+    check_refused(&victim, link, link == LEAF_LINK ? LEAF : INNER, why);
+    alone_fini(&victim);
+}
+
+/* A back-end that says so is refused by either kind of parent. */
 static void check_leaf(struct frame frame, const char *why)
 {
-    static const enum node_role roles[] = {NODE_FRONTEND, NODE_COMMNODE};
-
-    for (size_t i = 0; i < 2; i++) {
-        struct alone victim;
-
-        victim_init(&victim, roles[i]);
-        alone_take(&victim, LEAF_LINK, frame_ref(&frame));
-        check_refused(&victim, LEAF_LINK, LEAF, why);
-        alone_fini(&victim);
-    }
-    frame_fini(&frame);
+    check_child(NODE_FRONTEND, LEAF_LINK, frame_ref(&frame), why);
+    check_child(NODE_COMMNODE, LEAF_LINK, frame, why);
 }
 
 TEST(a_back_end_speaks_of_itself_only)
@@ -315,26 +320,18 @@ TEST(accusations_are_few)
 TEST(numbers_do_not_wrap)
 {
     static const uint32_t far[] = {UINT32_MAX, UINT32_MAX - 1, LIMIT_AHEAD + 1};
-    struct alone victim;
 
     for (size_t i = 0; i < 3; i++) {
         const struct said said[] = {
             {OTHER, far[i], FAILED}, {OTHER, far[i], 0}, {OWN, far[i], FAILED}};
 
-        for (size_t k = 0; k < 3; k++) {
-            victim_init(&victim, NODE_COMMNODE);
-            alone_take(&victim, INNER_LINK, record(INNER, &said[k], 1));
-            check_refused(&victim, INNER_LINK, INNER, "so often");
-            alone_fini(&victim);
-        }
-        victim_init(&victim, NODE_COMMNODE);
-        alone_take(&victim, INNER_LINK, recovered(OTHER, far[i], 0));
-        check_refused(&victim, INNER_LINK, INNER, "so often");
-        alone_fini(&victim);
-        victim_init(&victim, NODE_COMMNODE);
-        alone_take(&victim, INNER_LINK, fan_out(OTHER, far[i], 1));
-        check_refused(&victim, INNER_LINK, INNER, "too far ahead");
-        alone_fini(&victim);
+        for (size_t k = 0; k < 3; k++)
+            check_child(NODE_COMMNODE, INNER_LINK, record(INNER, &said[k], 1),
+                        "so often");
+        check_child(NODE_COMMNODE, INNER_LINK, recovered(OTHER, far[i], 0),
+                    "so often");
+        check_child(NODE_COMMNODE, INNER_LINK, fan_out(OTHER, far[i], 1),
+                    "too far ahead");
     }
 }
 
@@ -687,12 +684,7 @@ TEST(a_report_goes_up)
 /* A back-end cannot end a stream: no commnode dies of its filters. */
 TEST(a_back_end_reports_no_crash)
 {
-    for (int tag = FAULT_BREACH; tag <= FAULT_CRASHED; tag++) {
-        struct alone victim;
-
-        victim_init(&victim, NODE_FRONTEND);
-        alone_take(&victim, LEAF_LINK, make_fault(LEAF, tag, 5));
-        check_refused(&victim, LEAF_LINK, LEAF, "what its sender cannot know");
-        alone_fini(&victim);
-    }
+    for (int tag = FAULT_BREACH; tag <= FAULT_CRASHED; tag++)
+        check_child(NODE_FRONTEND, LEAF_LINK, make_fault(LEAF, tag, 5),
+                    "what its sender cannot know");
 }

@@ -27,21 +27,33 @@ static struct wave *make_pair(enum cop_sync sync)
     return wave;
 }
 
-/* Child `rank` in `slot` sends the last packet of `sequence`. */
+/* Child `rank` in `slot` sends a packet of `sequence` with these flags, of
+ * `count` back-ends. */
+static void put_frame(struct wave *wave,
+                      uint32_t slot,
+                      uint32_t rank,
+                      uint64_t sequence,
+                      uint8_t flags,
+                      uint32_t count)
+{
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = flags,
+        .origin = rank,
+        .count = count,
+        .sequence = sequence,
+    };
+
+    CHECK_OK(wave_put(wave, slot, rank, &frame, CREDIT(&frame), 0));
+}
+
+/* The last packet, of one back-end. */
 static void put_from(struct wave *wave,
                      uint32_t slot,
                      uint32_t rank,
                      uint64_t sequence)
 {
-    struct frame frame = {
-        .type = FRAME_DATA,
-        .flags = FRAME_LAST,
-        .origin = rank,
-        .count = 1,
-        .sequence = sequence,
-    };
-
-    CHECK_OK(wave_put(wave, slot, rank, &frame, CREDIT(&frame), 0));
+    put_frame(wave, slot, rank, sequence, FRAME_LAST, 1);
 }
 
 /* The same of a child whose rank is 10 more than its slot. */
@@ -89,19 +101,12 @@ TEST(a_wave_waits_for_all)
 TEST(the_last_packet_answers)
 {
     struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
-    struct frame first = {
-        .type = FRAME_DATA, .origin = 10, .count = 5, .sequence = 1};
     struct wave_set set;
 
     CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_put(wave, 0, 10, &first, CREDIT(&first), 0));
+    put_frame(wave, 0, 10, 1, 0, 5);
     check_none(wave);
-    first = (struct frame){.type = FRAME_DATA,
-                           .flags = FRAME_LAST,
-                           .origin = 10,
-                           .count = 5,
-                           .sequence = 1};
-    CHECK_OK(wave_put(wave, 0, 10, &first, CREDIT(&first), 0));
+    put_frame(wave, 0, 10, 1, FRAME_LAST, 5);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 2);
     CU_ASSERT_EQUAL(set.contributors, 5); /* one node made both */
@@ -112,15 +117,10 @@ TEST(the_last_packet_answers)
 TEST(an_empty_answer_counts)
 {
     struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
-    struct frame empty = {.type = FRAME_DATA,
-                          .flags = FRAME_LAST | FRAME_EMPTY,
-                          .origin = 11,
-                          .count = 3,
-                          .sequence = 1};
     struct wave_set set;
 
     put_packet(wave, 0, 1);
-    CHECK_OK(wave_put(wave, 1, 11, &empty, CREDIT(&empty), 0));
+    put_frame(wave, 1, 11, 1, FRAME_LAST | FRAME_EMPTY, 3);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
     CU_ASSERT_EQUAL(set.contributors, 4);
@@ -133,15 +133,8 @@ static void put_empty(struct wave *wave,
                       uint64_t last,
                       uint32_t count)
 {
-    for (uint64_t n = first; n <= last; n++) {
-        struct frame empty = {.type = FRAME_DATA,
-                              .flags = FRAME_LAST | FRAME_EMPTY,
-                              .origin = 10,
-                              .count = count,
-                              .sequence = n};
-
-        CHECK_OK(wave_put(wave, 0, 10, &empty, CREDIT(&empty), 0));
-    }
+    for (uint64_t n = first; n <= last; n++)
+        put_frame(wave, 0, 10, n, FRAME_LAST | FRAME_EMPTY, count);
 }
 
 /* PROTOCOL 4.2: empty answers need no credit: those that wait for another child
@@ -223,15 +216,10 @@ TEST(a_child_counts_from_its_wave_on)
 TEST(a_number_answers_lower_ones)
 {
     struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
-    struct frame late = {.type = FRAME_DATA,
-                         .flags = FRAME_LATE,
-                         .origin = 11,
-                         .count = 1,
-                         .sequence = 9};
     struct wave_set set;
 
     put_packet(wave, 0, 1);
-    CHECK_OK(wave_put(wave, 1, 11, &late, CREDIT(&late), 0));
+    put_frame(wave, 1, 11, 9, FRAME_LATE, 1);
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_TRUE(set.late_lane);
     check_none(wave);
@@ -377,16 +365,11 @@ TEST(against_the_direction_is_alone)
 TEST(an_incomplete_wave_is_lent_credit)
 {
     struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
-    struct frame part = {.type = FRAME_DATA, .origin = 10, .count = 1};
 
     put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
-    for (int i = 0; i < 3; i++) {
-        struct frame copy = part;
-
-        copy.sequence = 2;
-        CHECK_OK(wave_put(wave, 0, 10, &copy, CREDIT(&copy), 0));
-    }
+    for (int i = 0; i < 3; i++)
+        put_frame(wave, 0, 10, 2, 0, 1);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
     put_packet(wave, 1, 1);
     check_set(wave, 1, 2);
@@ -405,9 +388,7 @@ TEST(many_parts_are_lent_one_by_one)
     int i;
 
     for (i = 0; i < 400000; i++) {
-        struct frame part = {.type = FRAME_DATA, .origin = 10, .sequence = 1};
-
-        CHECK_OK(wave_put(wave, 0, 10, &part, CREDIT(&part), 0));
+        put_frame(wave, 0, 10, 1, 0, 0);
         if (wave_lend(wave, 0) != FRAME_HEADER_LEN)
             break;
     }
