@@ -298,8 +298,7 @@ TEST(an_adopter_may_die)
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
         for (uint32_t rank = 4; rank <= 7; rank++)
-            CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", (int[]){(int)rank},
-                              1u));
+            sim_send_set(sim, rank, stream, (int)rank);
         CHECK_IS(sim_sync_now(sim, stream), 0);
         CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 4);
         sim_end(sim);

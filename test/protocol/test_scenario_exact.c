@@ -83,15 +83,6 @@ TEST(a_commnode_dies_of_a_stream_without_syncs)
     sim_end(sim);
 }
 
-/* A back-end sends 1, now or as soon as it may. */
-static void post_one(struct sim *sim, uint32_t rank, uint32_t stream)
-{
-    struct payload *payload = NULL;
-
-    CHECK_OK(packet_pack(&payload, "%d", 1));
-    sim_post(sim, sim_find(sim, rank), stream, 100, payload);
-}
-
 /* A commnode with so many back-ends dies at 100 waves a second; a hop takes
  * 10 ms. Waves go on within three round trips of the tree after the last
  * orphan's report, and each has every back-end. */
@@ -106,7 +97,7 @@ static void check_waves_go_on(uint32_t orphans)
 
     for (ms = 0; ms < kill_ms + 3000; ms++) {
         for (uint32_t rank = 18; ms % 10 == 0 && rank < 18 + leaves; rank++)
-            post_one(sim, rank, stream);
+            sim_post_int(sim, rank, stream, 1);
         if (ms == kill_ms)
             sim_kill_at(sim, 1, 0);
         sim_run(sim, 1);

@@ -14,7 +14,6 @@
 
 static struct sim *begin_skipping(const char *tree, uint32_t launch_timeout_ms)
 {
-
     return sim_begin(tree, .missing = COP_MISSING_SKIP,
                      .trace = SIM_TRACE_ALL & ~(unsigned)SIM_TRACE_FRAME,
                      .times = {.launch_timeout_ms = launch_timeout_ms});
@@ -37,7 +36,7 @@ static const char *absent(struct sim *sim)
     return text;
 }
 
-/* Why `rank` is missing. */
+/* Why the node `missing` is so; "" if it is not. */
 static const char *reason_of(struct sim *sim, uint32_t missing)
 {
     const char *host, *reason;
@@ -47,19 +46,12 @@ static const char *reason_of(struct sim *sim, uint32_t missing)
          i++)
         if (rank == missing)
             return reason;
-    return "it is not missing";
+    return "";
 }
 
 static bool is_missing(struct sim *sim, uint32_t rank)
 {
-    const char *host, *reason;
-    uint32_t missing;
-
-    for (size_t i = 0;
-         node_missing(sim_node(sim, 0), i, &missing, &host, &reason); i++)
-        if (missing == rank)
-            return true;
-    return false;
+    return *reason_of(sim, rank) != '\0';
 }
 
 /* The first above `rank` that is there. */

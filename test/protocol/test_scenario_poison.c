@@ -35,7 +35,6 @@ static bool has_poison(struct sim *sim,
 
 static struct sim *launch(const char *tree)
 {
-
     return sim_launch(tree, .times = {.filter_timeout_ms = 1000},
                       .poison = has_poison);
 }
@@ -47,11 +46,6 @@ static unsigned alive_count(struct sim *sim)
     for (uint32_t i = 0; i < sim_count(sim); i++)
         count += sim_is_alive(sim, i);
     return count;
-}
-
-static void send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
-{
-    CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", &value, (uint32_t)1));
 }
 
 #define TREE "0(1(5,6),2(7,8),3(9,10),4(11,12))"
@@ -86,11 +80,11 @@ TEST(a_state_that_crashes_every_adopter)
     uint32_t stream = sim_open_filter(sim, "int_union");
     uint32_t other = sim_open_filter(sim, "int_union");
 
-    send_set(sim, 5, stream, 1);
-    send_set(sim, 6, stream, 2);
+    sim_send_set(sim, 5, stream, 1);
+    sim_send_set(sim, 6, stream, 2);
     sim_run(sim, 10);
-    send_set(sim, 5, stream, POISON);
-    send_set(sim, 6, stream, 4);
+    sim_send_set(sim, 5, stream, POISON);
+    sim_send_set(sim, 6, stream, 4);
     sim_run(sim, 60000);
     CU_ASSERT_EQUAL(alive_count(sim), 12);
     CU_ASSERT_FALSE(sim_is_alive(sim, 1));
@@ -105,7 +99,7 @@ TEST(a_state_that_crashes_every_adopter)
     CU_ASSERT_EQUAL(sim_send(sim, 5, stream, 100, "%d", 1), -ENOENT);
     CU_ASSERT_EQUAL(sim_sync(sim, stream, NULL), -ENOENT);
     for (uint32_t rank = 5; rank <= 12; rank++)
-        send_set(sim, rank, other, (int)rank);
+        sim_send_set(sim, rank, other, (int)rank);
     CU_ASSERT_EQUAL(sim_sync_now(sim, other), 0);
     sim_end(sim);
 }

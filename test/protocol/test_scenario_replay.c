@@ -47,11 +47,6 @@ static struct sim *begin_union(uint32_t *stream)
     return sim;
 }
 
-static void send_one(struct sim *sim, uint32_t rank, uint32_t stream, int value)
-{
-    CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", &value, 1u));
-}
-
 /* PROTOCOL 9.1, 9.2, 9.3: what a dead commnode had queued comes again, out of
  * the states below it; in no wave, and each value once. */
 TEST(the_state_comes_again)
@@ -62,13 +57,13 @@ TEST(the_state_comes_again)
 
         CU_ASSERT(node_is_recoverable(sim_node(sim, 0), stream));
         for (uint32_t rank = 4; rank <= 7; rank++)
-            send_one(sim, rank, stream, (int)rank);
+            sim_send_set(sim, rank, stream, (int)rank);
         sim_kill_at(sim, 2, at_ms);
         sim_run(sim, 200);
         for (uint32_t rank = 4; rank <= 7; rank++)
             CU_ASSERT_EQUAL(joined.times[rank], 1);
         for (uint32_t rank = 4; rank <= 7; rank++)
-            send_one(sim, rank, stream, 10 + (int)rank);
+            sim_send_set(sim, rank, stream, 10 + (int)rank);
         CHECK_IS(sim_sync_now(sim, stream), 0);
         for (uint32_t rank = 4; rank <= 7; rank++)
             CU_ASSERT_EQUAL(joined.times[10 + rank], 1);
@@ -83,7 +78,7 @@ TEST(a_compensation_is_in_no_wave)
     struct sim *sim = begin_union(&stream);
 
     /* 5 has not sent: 2 waits with what 4 sent, and dies with it. */
-    send_one(sim, 4, stream, 4);
+    sim_send_set(sim, 4, stream, 4);
     sim_run(sim, 20);
     CU_ASSERT_EQUAL(joined.times[4], 0);
     sim_crash(sim, 2);
@@ -245,8 +240,8 @@ TEST(a_thawed_router_catches_up)
     /* it is a parent again, of back-ends that are no further than it */
     sim_crash(sim, 1);
     sim_run(sim, 1000);
-    send_one(sim, 3, opened, 3);
-    send_one(sim, 5, opened, 5);
+    sim_send_set(sim, 3, opened, 3);
+    sim_send_set(sim, 5, opened, 5);
     CHECK_IS(sim_sync_now(sim, opened), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     sim_end(sim);
@@ -266,7 +261,7 @@ TEST(a_state_goes_up_from_a_node_without_members)
     stream = sim_open_filter(sim, "int_union");
     /* 1 has taken what 3 sent, and what it put out is lost */
     sim_mute(sim, 1, 0);
-    send_one(sim, 3, stream, 3);
+    sim_send_set(sim, 3, stream, 3);
     sim_run(sim, 10);
     sim_crash(sim, 2);
     sim_isolate(sim, 3, sim_now_ms(sim) + 1000);
@@ -277,7 +272,7 @@ TEST(a_state_goes_up_from_a_node_without_members)
     sim_run(sim, 15000);
     CU_ASSERT_EQUAL(sim_parent(sim, 3), 1);
     for (uint32_t rank = 3; rank <= 5; rank++)
-        send_one(sim, rank, stream, 10 + (int)rank);
+        sim_send_set(sim, rank, stream, 10 + (int)rank);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(joined.times[3], 1);
     CU_ASSERT_EQUAL(joined.times[13], 1);

@@ -210,7 +210,6 @@ static enum sim_tampering hold_claims(struct sim *sim,
                                       struct action *action,
                                       void *arg)
 {
-
     (void)arg;
     if (index == 0 && action->type == ACTION_SEND &&
         action->frame.type == FRAME_JOINED)

@@ -78,7 +78,6 @@ static void end_rows(struct sim *sim)
 
 static struct sim *breakable(const char *tree)
 {
-
     return sim_launch(tree, .allow_injection = true);
 }
 

@@ -191,12 +191,8 @@ TEST(packets_may_follow_at_once)
     uint32_t stream = 0;
 
     CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
-    for (int i = 1; i <= 5; i++) {
-        struct payload *payload = NULL;
-
-        CHECK_OK(packet_pack(&payload, "%d", i));
-        sim_post(sim, 0, stream, 100, payload);
-    }
+    for (int i = 1; i <= 5; i++)
+        sim_post_int(sim, 0, stream, i);
     sim_run(sim, 50);
     for (uint32_t rank = 7; rank <= 14; rank++)
         expect_taken(sim, rank, stream, 5, 5);

@@ -63,13 +63,6 @@ TEST(a_time_out_gathers_what_came)
     sim_end(sim);
 }
 
-static void send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
-{
-    int32_t set[1] = {value};
-
-    CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", set, (uint32_t)1));
-}
-
 /* PROTOCOL 4.2: "nothing new" is an answer, so the wave behind it is not
  * paired with the wrong one. */
 TEST(nothing_new_is_an_answer)
@@ -78,14 +71,14 @@ TEST(nothing_new_is_an_answer)
     uint32_t stream = sim_open_filter(sim, "int_union");
 
     for (int i = 0; i < 2; i++) {
-        send_set(sim, 2, stream, 5);
-        send_set(sim, 3, stream, 5);
-        send_set(sim, 4, stream, 5);
+        sim_send_set(sim, 2, stream, 5);
+        sim_send_set(sim, 3, stream, 5);
+        sim_send_set(sim, 4, stream, 5);
     }
     sim_run(sim, 10);
-    send_set(sim, 4, stream, 5);
-    send_set(sim, 3, stream, 6);
-    send_set(sim, 2, stream, 5);
+    sim_send_set(sim, 4, stream, 5);
+    sim_send_set(sim, 3, stream, 6);
+    sim_send_set(sim, 2, stream, 5);
     sim_run(sim, 10);
     expect_trace(
         sim, "[  2] 0 deliver stream 1 wave 1: \"%ad\" [5] (3 back-ends)\n"

@@ -228,6 +228,19 @@ void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value)
     CHECK_OK(r);
 }
 
+void sim_send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value)
+{
+    CHECK_OK(sim_send(sim, rank, stream, 100, "%ad", &value, UINT32_C(1)));
+}
+
+void sim_post_int(struct sim *sim, uint32_t rank, uint32_t stream, int value)
+{
+    struct payload *payload = NULL;
+
+    CHECK_OK(packet_pack(&payload, "%d", value));
+    sim_post(sim, rank, stream, 100, payload);
+}
+
 void sim_send_ints(
     struct sim *sim, uint32_t rank, uint32_t stream, int first, int last)
 {

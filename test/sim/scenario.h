@@ -76,6 +76,12 @@ int sim_ask_defined(struct sim *sim,
 /* Send `value` as "%d". */
 void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value);
 
+/* Send a set of this one value, as "%ad". */
+void sim_send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value);
+
+/* Send `value` as "%d", now or as soon as there is credit. */
+void sim_post_int(struct sim *sim, uint32_t rank, uint32_t stream, int value);
+
 /* Send each value from `first` to `last` as "%d". */
 void sim_send_ints(
     struct sim *sim, uint32_t rank, uint32_t stream, int first, int last);
