@@ -28,7 +28,6 @@ struct ledger {
     bool asked;   /* for a total; it has not come ... */
     uint64_t asked_ms;
     uint32_t asked_due; /* ... and what was due then */
-    unsigned checked;   /* totals that were vouched for and true */
 };
 
 /* Begin without items; ranks are lower than `ranks`. Free it. */

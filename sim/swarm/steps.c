@@ -179,28 +179,6 @@ static bool prepare(struct swarm *swarm, const struct schedule_step *step)
     return step->verb != SCHEDULE_TRAP;
 }
 
-/* Traffic of the front-end's. */
-static bool take_traffic(struct swarm *swarm, const struct schedule_step *step)
-{
-    struct traffic *traffic = &swarm->traffic;
-
-    if (step->verb == SCHEDULE_WITH)
-        return traffic_with(traffic, step);
-    if (step->verb == SCHEDULE_EXACT)
-        return traffic_exact(traffic, step);
-    if (step->verb == SCHEDULE_OPEN)
-        return traffic_open(traffic, swarm->sim, step);
-    if (step->verb == SCHEDULE_CHATTER)
-        return traffic_chatter(traffic, swarm->sim, step);
-    if (step->verb == SCHEDULE_SEND)
-        return traffic_send(traffic, swarm->sim, step);
-    if (step->verb == SCHEDULE_POISON)
-        return traffic_poison(traffic, step);
-    if (step->verb == SCHEDULE_PARAMETERS)
-        return traffic_parameters(traffic, swarm->sim, step);
-    return traffic_close(traffic, swarm->sim, step);
-}
-
 /* Take one step. Returns 1 if it had an effect, 0 if not, or -EIO. */
 static int take_step(struct swarm *swarm, const struct schedule_step *step)
 {
@@ -214,15 +192,18 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_FILTER:
     case SCHEDULE_TRAP:
         return prepare(swarm, step);
+    case SCHEDULE_CHATTER:
+        return swarm->launched &&
+               traffic_chatter(&swarm->traffic, swarm->sim, step);
     case SCHEDULE_WITH:
     case SCHEDULE_EXACT:
     case SCHEDULE_OPEN:
-    case SCHEDULE_CHATTER:
     case SCHEDULE_SEND:
     case SCHEDULE_PARAMETERS:
     case SCHEDULE_CLOSE:
     case SCHEDULE_POISON:
-        return swarm->launched && take_traffic(swarm, step);
+        return swarm->launched &&
+               traffic_take(&swarm->traffic, swarm->sim, step);
     case SCHEDULE_OPENED:
         return wait_for(swarm, is_open, "opening") < 0 ? -EIO : 1;
     case SCHEDULE_SYNC:
@@ -340,7 +321,7 @@ static int converge(struct swarm *swarm)
     for (uint32_t i = 0; i < swarm->traffic.count; i++) {
         send.numbers[0] = swarm->traffic.streams[i].number;
         send.numbers[1] = SWARM_ANSWERS;
-        traffic_send(&swarm->traffic, swarm->sim, &send);
+        traffic_take(&swarm->traffic, swarm->sim, &send);
     }
     if (sync_all(swarm) < 0 || wait_for(swarm, is_told, "closing") < 0)
         return -EIO;

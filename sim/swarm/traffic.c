@@ -67,31 +67,28 @@ static void make_room(struct traffic_stream *stream, uint32_t count)
         *lists[i] = memory_new(count * sizeof(**lists[i]));
 }
 
-bool traffic_with(struct traffic *traffic, const struct schedule_step *step)
+/* A stream is to be opened with a downstream filter, and with answers of which
+ * its filter makes more than a small window holds; or as an exact one. */
+static bool prepare_stream(struct traffic *traffic,
+                           const struct schedule_step *step)
 {
     uint32_t number = step->numbers[0];
 
     if (number > TRAFFIC_STREAMS)
         return false;
-    traffic->down[number] = step->numbers[1];
-    traffic->large[number] = step->numbers[2];
+    if (step->verb == SCHEDULE_WITH) {
+        traffic->down[number] = step->numbers[1];
+        traffic->large[number] = step->numbers[2];
+    } else {
+        traffic->is_exact[number] = true;
+        traffic->keeps[number] = step->numbers[1];
+    }
     return true;
 }
 
-bool traffic_exact(struct traffic *traffic, const struct schedule_step *step)
-{
-    uint32_t number = step->numbers[0];
-
-    if (number > TRAFFIC_STREAMS)
-        return false;
-    traffic->is_exact[number] = true;
-    traffic->keeps[number] = step->numbers[1];
-    return true;
-}
-
-bool traffic_open(struct traffic *traffic,
-                  struct sim *sim,
-                  const struct schedule_step *step)
+static bool open_stream(struct traffic *traffic,
+                        struct sim *sim,
+                        const struct schedule_step *step)
 {
     struct traffic_stream *stream = &traffic->streams[traffic->count];
     const uint32_t *numbers = step->numbers;
@@ -150,41 +147,45 @@ bool traffic_open(struct traffic *traffic,
     return r == 0;
 }
 
-bool traffic_send(struct traffic *traffic,
-                  struct sim *sim,
-                  const struct schedule_step *step)
+static bool send_down(struct traffic_stream *stream,
+                      struct sim *sim,
+                      uint32_t answers)
 {
-    struct traffic_stream *stream = traffic_named(traffic, step);
     struct payload *payload = NULL;
 
-    if (!stream || stream->sent_down + 1 >= TRAFFIC_PACKETS)
+    if (stream->sent_down + 1 >= TRAFFIC_PACKETS)
         return false;
     stream->sent_down++;
-    packet_pack(&payload, "%ud %ud %ac", stream->sent_down, step->numbers[1],
+    packet_pack(&payload, "%ud %ud %ac", stream->sent_down, answers,
                 traffic_ballast, (uint32_t)(stream->big ? TRAFFIC_BIG : 0));
     stream->epoch_of[stream->sent_down] = stream->epoch;
     sim_post(sim, 0, stream->id, 100, payload);
     return true;
 }
 
-bool traffic_parameters(struct traffic *traffic,
-                        struct sim *sim,
-                        const struct schedule_step *step)
+bool traffic_take(struct traffic *traffic,
+                  struct sim *sim,
+                  const struct schedule_step *step)
 {
-    const struct traffic_stream *stream = traffic_named(traffic, step);
+    struct traffic_stream *stream;
+    uint32_t number = step->numbers[1];
 
+    if (step->verb == SCHEDULE_WITH || step->verb == SCHEDULE_EXACT)
+        return prepare_stream(traffic, step);
+    if (step->verb == SCHEDULE_OPEN)
+        return open_stream(traffic, sim, step);
+    stream = traffic_named(traffic, step);
     if (!stream)
         return false;
-    return sim_parameters(sim, stream->id, "%d", (int)step->numbers[1]) == 0;
-}
-
-bool traffic_close(struct traffic *traffic,
-                   struct sim *sim,
-                   const struct schedule_step *step)
-{
-    struct traffic_stream *stream = traffic_named(traffic, step);
-
-    if (!stream || sim_unsent(sim, 0) > 0)
+    if (step->verb == SCHEDULE_SEND)
+        return send_down(stream, sim, number);
+    if (step->verb == SCHEDULE_PARAMETERS)
+        return sim_parameters(sim, stream->id, "%d", (int)number) == 0;
+    if (step->verb == SCHEDULE_POISON) {
+        stream->poison[number != 0] = true;
+        return true;
+    }
+    if (sim_unsent(sim, 0) > 0)
         return false;
     stream->closing = true;
     return sim_close(sim, 0, stream->id) == 0;
@@ -482,16 +483,6 @@ void traffic_told(struct traffic *traffic,
 }
 
 /* ---- filters that crash ---- */
-
-bool traffic_poison(struct traffic *traffic, const struct schedule_step *step)
-{
-    struct traffic_stream *stream = traffic_named(traffic, step);
-
-    if (!stream)
-        return false;
-    stream->poison[step->numbers[1] != 0] = true;
-    return true;
-}
 
 void traffic_cure(struct traffic *traffic)
 {

@@ -108,15 +108,9 @@ struct traffic_stream *traffic_named(struct traffic *traffic,
 /* Whether a stream is cumulative. */
 bool traffic_is_total(const struct traffic_stream *stream);
 
-/* What a stream is to be opened with: a downstream filter, and answers of which
- * its filter makes more than a small window holds; false: there is none. */
-bool traffic_with(struct traffic *traffic, const struct schedule_step *step);
-
-/* The stream that is to be opened is an exact one; false: there is none. */
-bool traffic_exact(struct traffic *traffic, const struct schedule_step *step);
-
-/* Open the stream of that step; false: it cannot be now. */
-bool traffic_open(struct traffic *traffic,
+/* Take a step about a stream: note what it is to be opened with, open it, send
+ * on it, poison it, set its parameters or close it; false: it cannot be now. */
+bool traffic_take(struct traffic *traffic,
                   struct sim *sim,
                   const struct schedule_step *step);
 
@@ -128,22 +122,7 @@ bool traffic_chatter(struct traffic *traffic,
                      const struct schedule_step *step);
 void traffic_hush(struct traffic *traffic);
 
-/* Send, set parameters, close; false: there is no such stream. */
-bool traffic_send(struct traffic *traffic,
-                  struct sim *sim,
-                  const struct schedule_step *step);
-bool traffic_parameters(struct traffic *traffic,
-                        struct sim *sim,
-                        const struct schedule_step *step);
-bool traffic_close(struct traffic *traffic,
-                   struct sim *sim,
-                   const struct schedule_step *step);
-
-/* From now on every call of that stream's filter, up or down, crashes its
- * commnode; false: there is no such stream. */
-bool traffic_poison(struct traffic *traffic, const struct schedule_step *step);
-
-/* From now on none does. */
+/* From now on no call of a poisoned stream's filter crashes its commnode. */
 void traffic_cure(struct traffic *traffic);
 
 /* Whether `call`, which begins at node `index`, crashes it. For struct
