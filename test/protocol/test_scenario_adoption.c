@@ -9,10 +9,8 @@
 
 /* PROTOCOL 6.5: a node that hears of its own failure while its path stands
  * says that it lives, and the front-end believes it. */
-TEST(a_live_node_refutes_its_death)
+SCENARIO(a_live_node_refutes_its_death, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
-
     sim_trace(sim, TRACE_MOST);
     sim_cut(sim, 1, 4);
     sim_run(sim, 100);
@@ -27,16 +25,13 @@ TEST(a_live_node_refutes_its_death)
     sim_crash(sim, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.3, 6.5: one that dies with its refutation on its way, which a
  * child of it has read and the front-end has not, is lost once, not twice
  * (seed 8240). */
-TEST(a_loss_is_reported_once)
+SCENARIO(a_loss_is_reported_once, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
-
     sim_trace(sim, TRACE_MOST);
     sim_cut(sim, 1, 4);
     sim_mute(sim, 1, 0);
@@ -47,15 +42,12 @@ TEST(a_loss_is_reported_once)
     sim_run(sim, 100);
     CU_ASSERT_NOT_EQUAL(sim_parent(sim, 3), SIM_NONE);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 7.2, 7.3: the orphans of one parent begin at different places of the
  * list, which is by fan-out and rank. */
-TEST(orphans_ask_in_order)
+SCENARIO(orphans_ask_in_order, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 3, 5);
     sim_run(sim, 7);
@@ -67,15 +59,12 @@ TEST(orphans_ask_in_order)
     CU_ASSERT_EQUAL(sim_parent(sim, 9), 0);
     CU_ASSERT_EQUAL(sim_parent(sim, 10), 1);
     CU_ASSERT_EQUAL(sim_parent(sim, 11), 2);
-    sim_end(sim);
 }
 
 /* PROTOCOL 7.2: when a child has gone, its siblings are told their places with
  * the next heartbeat. */
-TEST(places_are_told_after_changes)
+SCENARIO(places_are_told_after_changes, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_crash(sim, 9);
     sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
     sim_trace(sim, TRACE_MOST);
@@ -83,7 +72,6 @@ TEST(places_are_told_after_changes)
     sim_run(sim, 7);
     expect(sim, " 10 dials 0");
     expect(sim, " 11 dials 1");
-    sim_end(sim);
 }
 
 static struct sim *launch_spread(unsigned victims)
@@ -153,9 +141,8 @@ TEST(many_orphans_spread_evenly)
 
 /* PROTOCOL 6.4: a node that joins later is told which nodes have died since
  * launch. */
-TEST(a_joiner_is_told_of_the_dead)
+SCENARIO(a_joiner_is_told_of_the_dead, "0(1(4),2(5),3(6))")
 {
-    struct sim *sim = sim_launch("0(1(4),2(5),3(6))");
     uint32_t joiner;
 
     sim_kill_at(sim, 1, 0);
@@ -168,7 +155,6 @@ TEST(a_joiner_is_told_of_the_dead)
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_lines(sim, " dials 1"), 0);
     CU_ASSERT_EQUAL(sim_parent(sim, joiner), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.1a, 12.3: a back-end that joins, and that the front-end adopts
@@ -202,9 +188,8 @@ TEST(a_joiner_is_adopted_by_the_front_end)
 
 /* PROTOCOL 6.1: a difference of two tables that stays is made good, one that
  * passes is left alone. */
-TEST(tables_are_compared)
+SCENARIO(tables_are_compared, "0(1(4,5),2(6,7),3(8,9))")
 {
-    struct sim *sim = sim_launch("0(1(4,5),2(6,7),3(8,9))");
     struct frame odd = {.type = FRAME_HEARTBEAT, .origin = 1, .sequence = 7};
 
     sim_kill_at(sim, 3, 0);
@@ -221,14 +206,11 @@ TEST(tables_are_compared)
     sim_run(sim, 20 * LIMIT_HEARTBEAT_MS);
     expect(sim, "<- 0 record");
     CU_ASSERT_EQUAL(sim_lines(sim, "0 <- 1 record"), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 7.4: a dead candidate does not answer, and the next one is asked. */
-TEST(the_next_is_asked)
+SCENARIO(the_next_is_asked, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 1, 5);
     sim_kill_at(sim, 3, 5);
@@ -238,14 +220,11 @@ TEST(the_next_is_asked)
             CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_NODE_ADOPTED), 1);
     CU_ASSERT(sim_lines(sim, "cannot reach") >= 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 2);
-    sim_end(sim);
 }
 
 /* PROTOCOL 7.4: a frozen candidate costs no more than its two timeouts. */
-TEST(a_frozen_candidate_is_left)
+SCENARIO(a_frozen_candidate_is_left, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_trace(sim, TRACE_MOST);
     sim_freeze(sim, 1, 2000000);
     sim_kill_at(sim, 3, 5);
@@ -254,7 +233,6 @@ TEST(a_frozen_candidate_is_left)
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 10, TELL_NODE_ADOPTED), 1);
     CU_ASSERT_NOT_EQUAL(sim_parent(sim, 10), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 8.2, 8.3, 8.5: an orphan adopts no node. Cut off together, a
@@ -367,10 +345,8 @@ TEST(the_front_end_doubts)
 
 /* PROTOCOL 6.8: a link that breaks with both ends alive is a suspicion, and the
  * adoption ends it. */
-TEST(a_broken_link_is_a_suspicion)
+SCENARIO(a_broken_link_is_a_suspicion, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
-
     sim_cut(sim, 1, 0);
     sim_run(sim, 100);
     expect_told(sim, NODE_SUSPECTED, 1, 1);
@@ -379,7 +355,6 @@ TEST(a_broken_link_is_a_suspicion)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
-    sim_end(sim);
 }
 
 /* Links that pass 21 kB/s, and 1.6 MB on their way down to back-end 12, which
@@ -439,10 +414,8 @@ TEST(an_accused_orphan_is_adopted)
 /* PROTOCOL 6.9: a commnode that is dead is reported lost in time although its
  * orphans have gone elsewhere, and although one node is accused falsely again
  * and again. */
-TEST(a_death_is_reported_beside_rounds)
+SCENARIO(a_death_is_reported_beside_rounds, "0(1(3(8,9),4(10,11)),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3(8,9),4(10,11)),2(5,6))");
-
     sim_vanish(sim, 3);
     for (unsigned i = 0; i < 70; i++) {
         sim_cut(sim, sim_parent(sim, 10), 10);
@@ -451,15 +424,12 @@ TEST(a_death_is_reported_beside_rounds)
     sim_run(sim, 5000);
     expect_told(sim, NODE_LOST, 1, 3);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.8: one that was stopped for longer than it takes to give it up is
  * expelled when it goes on; and one for less than that is back. */
-TEST(a_back_end_that_was_given_up_is_expelled)
+SCENARIO(a_back_end_that_was_given_up_is_expelled, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
-
     sim_freeze(sim, 1, 60000);
     sim_run(sim, 59000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
@@ -476,14 +446,12 @@ TEST(a_back_end_that_was_given_up_is_expelled)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.8: a back-end that is cut off is suspected, and is back, or is
  * given up. */
-TEST(a_back_end_in_limbo_is_suspected)
+SCENARIO(a_back_end_in_limbo_is_suspected, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     struct node_adoption adoption;
 
     sim_isolate(sim, 6, sim_now_ms(sim) + 3 * LIMIT_FAILURE_TIMEOUT_MS);
@@ -502,14 +470,11 @@ TEST(a_back_end_in_limbo_is_suspected)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 2);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.1c: the children of a node that was not dead are not suspected. */
-TEST(a_live_node_keeps_its_children)
+SCENARIO(a_live_node_keeps_its_children, "0(1(3(5),4(6)),2(7))")
 {
-    struct sim *sim = sim_launch("0(1(3(5),4(6)),2(7))");
-
     /* each says of the other that it has failed, and both refute it */
     sim_cut(sim, 1, 3);
     sim_run(sim, 1000);
@@ -519,7 +484,6 @@ TEST(a_live_node_keeps_its_children)
     sim_run(sim, 100000);
     CU_ASSERT_EQUAL(sim_parent(sim, 4), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.4: a node that is closing adopts no orphan; the orphan ends. */
@@ -540,9 +504,8 @@ TEST(a_closing_network_ends_orphans)
 
 /* PROTOCOL 11.1: the front-end gives up back-ends that no branch covers, at
  * once if its end is certain, else after `give_up_timeout`. */
-TEST(the_front_end_gives_up)
+SCENARIO(the_front_end_gives_up, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     uint64_t give_up_ms = LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +
                           LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS;
 
@@ -559,7 +522,6 @@ TEST(the_front_end_gives_up)
     sim_run(sim, 300);
     expect_told(sim, BACKEND_LOST, 2, 6);
     CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 2);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.1: an end that is certain is reported at once, though its reporter
@@ -579,10 +541,8 @@ TEST(a_certain_end_is_told_again)
 
 /* PROTOCOL 11.3: a reset of the front-end's link is not the front-end's death;
  * the same reset with a refused connection is. */
-TEST(a_reset_is_not_the_front_ends_death)
+SCENARIO(a_reset_is_not_the_front_ends_death, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
-
     sim_cut(sim, 0, 1);
     sim_run(sim, 100);
     for (uint32_t i = 0; i < sim_count(sim); i++)
@@ -594,15 +554,12 @@ TEST(a_reset_is_not_the_front_ends_death)
     sim_run(sim, 20);
     for (uint32_t i = 1; i < sim_count(sim); i++)
         CU_ASSERT(sim_has_exited(sim, i));
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.3: a link to the front-end that ended by the transport's time-out
  * has ended by silence: a refused connection afterwards proves nothing. */
-TEST(a_time_out_is_not_the_front_ends_death)
+SCENARIO(a_time_out_is_not_the_front_ends_death, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
-
     sim_expire(sim, 0, 1);
     sim_crash(sim, 0);
     sim_run(sim, 1000);
@@ -612,29 +569,24 @@ TEST(a_time_out_is_not_the_front_ends_death)
     sim_run(sim, LIMIT_ORPHAN_TIMEOUT_MS);
     CU_ASSERT(sim_has_exited(sim, 1));
     CU_ASSERT(sim_has_exited(sim, 3));
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.3a: an orphan that loses its commnode together with the front-end
  * asks every node twice, is refused by every host, and ends. */
-TEST(a_refusal_by_all_is_the_end)
+SCENARIO(a_refusal_by_all_is_the_end, "0(1(3(7,8),4(9,10)),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5,6))");
-
     sim_crash(sim, 0);
     sim_crash(sim, 1);
     sim_run(sim, 1000);
     for (uint32_t i = 1; i < sim_count(sim); i++)
         CU_ASSERT(!sim_is_alive(sim, i));
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.3a: one that does not answer may be the front-end's last child:
  * then an orphan goes on for as long as it may. */
-TEST(one_silent_candidate_keeps_the_search_going)
+SCENARIO(one_silent_candidate_keeps_the_search_going,
+         "0(1(3(7,8),4(9,10)),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5,6))");
-
     sim_freeze(sim, 2, 1000000);
     sim_crash(sim, 0);
     sim_crash(sim, 1);
@@ -643,5 +595,4 @@ TEST(one_silent_candidate_keeps_the_search_going)
     sim_run(sim, 2000);
     CU_ASSERT(sim_has_exited(sim, 3));
     CU_ASSERT(sim_has_exited(sim, 7));
-    sim_end(sim);
 }

@@ -32,9 +32,8 @@ static uint64_t held_bytes(struct sim *sim, uint32_t rank, uint32_t stream)
 
 /* PROTOCOL 3.4: a back-end that takes no packets is sent one window at most on
  * each hop; when it takes again, everything comes. */
-TEST(a_fast_sender_is_held_back)
+SCENARIO(a_fast_sender_is_held_back, "0(1(2))")
 {
-    struct sim *sim = sim_launch("0(1(2))");
     uint32_t stream;
     uint64_t sent;
 
@@ -56,7 +55,6 @@ TEST(a_fast_sender_is_held_back)
     CU_ASSERT_EQUAL(sim_unsent(sim, 2), 0);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 400);
     CHECK_IS(sim_receive(sim, 0, stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: a front-end that needs 10 ms a packet slows its back-ends to
@@ -93,9 +91,8 @@ TEST(a_slow_front_end_slows_its_back_ends)
 
 /* PROTOCOL 3.4: credit is per stream: one that nobody reads stops nobody who
  * reads another. */
-TEST(a_full_stream_stops_no_other)
+SCENARIO(a_full_stream_stops_no_other, "0(1(2,3))")
 {
-    struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t full;
     uint32_t other;
 
@@ -113,13 +110,11 @@ TEST(a_full_stream_stops_no_other)
         CHECK_IS(sim_receive(sim, 0, other), 1);
         CU_ASSERT_EQUAL(sim_last(sim, 0, other), 2 * i);
     }
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: a packet larger than the window passes, alone. */
-TEST(a_giant_passes_alone)
+SCENARIO(a_giant_passes_alone, "0(1(2))")
 {
-    struct sim *sim = sim_launch("0(1(2))");
     uint32_t stream;
 
     sim_by_hand(sim, 0);
@@ -135,14 +130,12 @@ TEST(a_giant_passes_alone)
         CU_ASSERT(sim_waiting(sim, 0) <= 1);
     }
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 8);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: downwards too: a back-end that does not take its packets is
  * not sent more than its window. */
-TEST(a_slow_back_end_slows_the_front_end)
+SCENARIO(a_slow_back_end_slows_the_front_end, "0(1(2,3))")
 {
-    struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t stream;
     size_t unsent;
 
@@ -161,14 +154,12 @@ TEST(a_slow_back_end_slows_the_front_end)
     CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 300);
     CU_ASSERT_EQUAL(sim_taken(sim, 3, stream), 300);
     CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.5: the front-end runs at most 4 MiB ahead of what every member
  * has, and goes on when they have it. */
-TEST(the_front_end_waits_for_stability)
+SCENARIO(the_front_end_waits_for_stability, "0(1(3,4),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2)");
     uint32_t stream = sim_open_filter(sim, "");
     uint64_t sent;
 
@@ -184,13 +175,11 @@ TEST(the_front_end_waits_for_stability)
     CU_ASSERT_EQUAL(sim_unsent(sim, 0), 0);
     for (uint32_t rank = 2; rank <= 4; rank++)
         CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 100);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: the limit is told before anything is queued. */
-TEST(without_credit_nothing_is_queued)
+SCENARIO(without_credit_nothing_is_queued, "0(1)")
 {
-    struct sim *sim = sim_launch("0(1)");
     uint32_t stream;
     int count = 0;
 
@@ -202,7 +191,6 @@ TEST(without_credit_nothing_is_queued)
     CU_ASSERT(count * PACKET <= (int)(LIMIT_WINDOW_MAX + WEIGHT));
     sim_run(sim, 1000);
     CU_ASSERT_EQUAL((int)sim_waiting(sim, 0), count);
-    sim_end(sim);
 }
 
 static unsigned count_adoptions(void)
@@ -231,9 +219,9 @@ static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
 
 /* PROTOCOL 3.4: a new link begins with a full window, whatever had been owed on
  * the one before: no node that keeps to its credit is refused. */
-TEST(credit_begins_anew_with_a_new_parent)
+SCENARIO(credit_begins_anew_with_a_new_parent,
+         "0(1(5,6),2(7,8),3(9,10),4(11,12))")
 {
-    struct sim *sim = sim_launch("0(1(5,6),2(7,8),3(9,10),4(11,12))");
     uint32_t stream = sim_open_filter(sim, "");
 
     for (uint32_t victim = 1; victim <= 3; victim++) {
@@ -247,14 +235,12 @@ TEST(credit_begins_anew_with_a_new_parent)
     for (uint32_t rank = 5; rank <= 12; rank++)
         CU_ASSERT_EQUAL(sim_taken(sim, rank, stream),
                         3 * (LIMIT_WINDOW_MAX / 2 / WEIGHT) + 100);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.4: what came from the parent that is lost, and is still in a slow
  * filter, is not given back to the next one, which has not sent it. */
-TEST(a_new_parent_is_given_nothing_back)
+SCENARIO(a_new_parent_is_given_nothing_back, "0(1(3(5,6)),2(4(7)))")
 {
-    struct sim *sim = sim_launch("0(1(3(5,6)),2(4(7)))");
     uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
     struct node_adoption adoption;
 
@@ -268,7 +254,6 @@ TEST(a_new_parent_is_given_nothing_back)
     CU_ASSERT_EQUAL(sim_taken(sim, 5, stream), 30);
     CU_ASSERT_EQUAL(sim_taken(sim, 6, stream), 30);
     CU_ASSERT_EQUAL(sim_adopted(3, &adoption), 1);
-    sim_end(sim);
 }
 
 /* A downward call that is out, and its input as it was when it began. */
@@ -322,9 +307,8 @@ TEST(what_is_in_a_filter_is_not_written_to)
 
 /* PROTOCOL 3.4: nor is what came on a link that broke, and still waits, given
  * back on the one by which the same child came again. */
-TEST(a_child_that_came_again_is_given_nothing_back)
+SCENARIO(a_child_that_came_again_is_given_nothing_back, "0(1,2)")
 {
-    struct sim *sim = sim_launch("0(1,2)");
     const int count = 3 * (LIMIT_WINDOW_MAX / 2) / WEIGHT; /* some are taken */
     struct node_adoption adoption;
     uint32_t stream;
@@ -343,5 +327,4 @@ TEST(a_child_that_came_again_is_given_nothing_back)
         sim_run(sim, 10);
     }
     CU_ASSERT_EQUAL(sim_adopted(2, &adoption), 1);
-    sim_end(sim);
 }

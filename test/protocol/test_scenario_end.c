@@ -5,10 +5,9 @@
 
 /* PROTOCOL 11.4: a shutdown reaches every node, and every node ends; every
  * application is told. */
-TEST(a_shutdown_ends_every_node)
+SCENARIO(a_shutdown_ends_every_node,
+         "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")
 {
-    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
-
     sim_open_filter(sim, "sum");
     CHECK_OK(sim_shutdown(sim, 0));
     sim_run(sim, 100);
@@ -19,13 +18,11 @@ TEST(a_shutdown_ends_every_node)
     }
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.4: after it nothing can be asked. */
-TEST(after_the_end_there_is_nothing)
+SCENARIO(after_the_end_there_is_nothing, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     CHECK_OK(sim_shutdown(sim, 0));
@@ -33,27 +30,22 @@ TEST(after_the_end_there_is_nothing)
     CHECK_IS(sim_sync(sim, stream, NULL), -ENOTCONN);
     sim_run(sim, 100);
     CHECK_IS(sim_send(sim, 3, stream, 100, "%d", 1), -ENOTCONN);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.4: a node that hangs does not keep the others from ending. */
-TEST(a_node_that_hangs_delays_no_shutdown)
+SCENARIO(a_node_that_hangs_delays_no_shutdown, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_freeze(sim, 4, 1000000);
     CHECK_OK(sim_shutdown(sim, 0));
     sim_run(sim, 20000);
     for (uint32_t rank = 0; rank <= 3; rank++)
         CU_ASSERT(sim_has_exited(sim, rank));
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.1, 11.1a: a back-end that leaves is given up at once; what it
  * sent before stays, and the others go on without it. */
-TEST(a_back_end_may_leave)
+SCENARIO(a_back_end_may_leave, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
@@ -70,7 +62,6 @@ TEST(a_back_end_may_leave)
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (3 back-ends)\n"
                  "[ 22] 0 deliver stream 1 wave 2: \"%d\" 20 (2 back-ends)\n");
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 12.5: the front-end hears from an agent that back-end 4 has ended while
@@ -109,9 +100,8 @@ TEST(an_agents_word_is_certain)
 
 /* PROTOCOL 11.1a: when every back-end has gone, the front-end is still there,
  * and what it asks has an end. */
-TEST(a_network_without_back_ends_works)
+SCENARIO(a_network_without_back_ends_works, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_send_int(sim, 0, stream, 1);
@@ -128,7 +118,6 @@ TEST(a_network_without_back_ends_works)
     sim_run(sim, 100);
     CU_ASSERT(sim_has_exited(sim, 0));
     CU_ASSERT(sim_has_exited(sim, 1));
-    sim_end(sim);
 }
 
 #define BACKLOG 12
@@ -137,9 +126,8 @@ TEST(a_network_without_back_ends_works)
 /* PROTOCOL 10.1b: members have sent more than goes up while the front-end takes
  * nothing, and have left: there is no member any more, but what they had sent
  * still comes, and only then is the stream drained. */
-TEST(what_the_last_member_sent_still_comes)
+SCENARIO(what_the_last_member_sent_still_comes, "0(1(2(3)))")
 {
-    struct sim *sim = sim_launch("0(1(2(3)))");
     uint32_t stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT), i,
              taken = 0;
 
@@ -162,14 +150,12 @@ TEST(what_the_last_member_sent_still_comes)
     }
     CU_ASSERT_EQUAL(taken, BACKLOG);
     CU_ASSERT(node_is_drained(sim_node(sim, 0), stream));
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1, 11.1: a lost back-end is lost to every node: streams opened
  * later are without it. */
-TEST(the_lost_are_in_no_later_stream)
+SCENARIO(the_lost_are_in_no_later_stream, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream;
 
     sim_crash(sim, 4);
@@ -180,5 +166,4 @@ TEST(the_lost_are_in_no_later_stream)
     sim_send_int(sim, 3, stream, 1);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 2);
-    sim_end(sim);
 }

@@ -29,9 +29,8 @@ static uint64_t kept_packets(struct sim *sim, uint32_t rank, uint32_t stream)
 
 /* PROTOCOL 16.1, 16.4, 16.14: without failures the waves are those of any
  * stream, and no redo begins. A sync returns 0. */
-TEST(waves_without_failures)
+SCENARIO(waves_without_failures, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_echo(sim);
@@ -39,14 +38,12 @@ TEST(waves_without_failures)
     CHECK_IS(sim_sync_now(sim, stream), 0);
     expect_taken(sim, 0, stream, 10, 40);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.5, 16.7, 16.8: what a commnode had in it when it died is sent
  * again, once, and every wave is delivered. */
-TEST(a_commnode_dies)
+SCENARIO(a_commnode_dies, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_echo(sim);
@@ -59,14 +56,12 @@ TEST(a_commnode_dies)
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 20);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.5, 16.7: the downstream filter is not one-to-one, so there is no
  * sync; waves are whole nevertheless. */
-TEST(a_commnode_dies_of_a_stream_without_syncs)
+SCENARIO(a_commnode_dies_of_a_stream_without_syncs, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_EXACT,
                                       .down_filter = (char[]){"int_union"});
 
@@ -80,7 +75,6 @@ TEST(a_commnode_dies_of_a_stream_without_syncs)
     sim_run(sim, 5000);
     expect_taken(sim, 0, stream, 20, 40);
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
-    sim_end(sim);
 }
 
 /* A commnode with so many back-ends dies at 100 waves a second; a hop takes
@@ -128,9 +122,8 @@ TEST(waves_go_on_after_a_commnode_with_many_children)
 /* PROTOCOL 16.3, 16_3_filter_fails: the input of a commnode's filter that fails
  * is accounted for: the wave is accepted with fewer contributors, and no redo
  * begins, which could only fail again. */
-TEST(scenario_16_3_filter_fails)
+SCENARIO(scenario_16_3_filter_fails, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     CHECK_OK(sim_send(sim, 3, stream, 100, "%s", "no number"));
@@ -142,14 +135,12 @@ TEST(scenario_16_3_filter_fails)
     sim_send_all(sim, stream, 3, 6, 1);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.4, 16_4_death_no_redo: what a back-end sent before it died
  * counts; later waves are without it; no redo begins. */
-TEST(scenario_16_4_death_no_redo)
+SCENARIO(scenario_16_4_death_no_redo, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_trace(sim, SIM_TRACE_DELIVER);
@@ -167,15 +158,13 @@ TEST(scenario_16_4_death_no_redo)
                  "[ 24] 0 deliver stream 1 wave 4: \"%d\" 30 (3 back-ends)\n"
                  "[ 24] 0 deliver stream 1 wave 5: \"%d\" 30 (3 back-ends)\n");
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.4, 16_4_replaced: 3's packet is lost with its commnode, and 4 is
  * given up after its packet came. As many are expected as there are, but the
  * wave waits for 3, and is then without 4. */
-TEST(scenario_16_4_replaced)
+SCENARIO(scenario_16_4_replaced, "0(1(3),2(4),5)")
 {
-    struct sim *sim = sim_launch("0(1(3),2(4),5)");
     uint32_t stream = open_exact(sim);
 
     for (uint32_t rank = 3, value = 1; rank <= 5; rank++, value *= 10)
@@ -189,14 +178,12 @@ TEST(scenario_16_4_replaced)
     sim_run(sim, 3000);
     expect_taken(sim, 0, stream, 1, 101);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.4, 16_4_epoch_empty: all members of an epoch are given up, and a
  * joiner continues in the next. */
-TEST(scenario_16_4_epoch_empty)
+SCENARIO(scenario_16_4_epoch_empty, "0(1,2)")
 {
-    struct sim *sim = sim_launch("0(1,2)");
     uint32_t stream = open_exact(sim, .grow = true);
 
     sim_send_int(sim, 1, stream, 5);
@@ -211,14 +198,12 @@ TEST(scenario_16_4_epoch_empty)
     sim_run(sim, 100);
     expect_taken(sim, 0, stream, 1, 7);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.6, 16_6_keep_full: a send blocks when what is not final is more
  * than `keep`, and goes on when it is. The node lives on meanwhile. */
-TEST(scenario_16_6_keep_full)
+SCENARIO(scenario_16_6_keep_full, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim, .keep = 150);
     uint32_t fast = sim_find(sim, 3);
 
@@ -235,14 +220,12 @@ TEST(scenario_16_6_keep_full)
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 1);
     CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.5, 16_5_final_new_link: FINAL is lost with a link; an orphan that
  * waits for it gets it with its new parent. */
-TEST(scenario_16_5_final_new_link)
+SCENARIO(scenario_16_5_final_new_link, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim, .keep = 64);
 
     sim_run(sim, 100);
@@ -255,14 +238,12 @@ TEST(scenario_16_5_final_new_link)
     sim_run(sim, 300);
     CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.7, 16_7_lazy: a commnode dies while a member computes: the redo
  * begins when that member has sent, not before. */
-TEST(scenario_16_7_lazy)
+SCENARIO(scenario_16_7_lazy, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_send_all(sim, stream, 3, 5, 1);
@@ -273,28 +254,24 @@ TEST(scenario_16_7_lazy)
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.7, 16_7_request_response: all members wait for the answer to the
  * wave that died: RESUME alone says that it was answered. */
-TEST(scenario_16_7_request_response)
+SCENARIO(scenario_16_7_request_response, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     lose_wave(sim, stream);
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
     expect_taken(sim, 0, stream, 1, 4);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.7, 16_7_limbo: no node adopts an orphan: no redo begins, and when
  * the orphan is given up, the wave is accepted without it. */
-TEST(scenario_16_7_limbo)
+SCENARIO(scenario_16_7_limbo, "0(1(3),2(4))")
 {
-    struct sim *sim = sim_launch("0(1(3),2(4))");
     uint32_t stream = open_exact(sim);
 
     sim_send_all(sim, stream, 3, 4, 1);
@@ -306,14 +283,12 @@ TEST(scenario_16_7_limbo)
     sim_run(sim, 40000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     expect_taken(sim, 0, stream, 1, 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.7, 16_7_behind_data: REDO reaches back-ends whose applications
  * take nothing. */
-TEST(scenario_16_7_behind_data)
+SCENARIO(scenario_16_7_behind_data, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     for (uint32_t rank = 3; rank <= 6; rank++)
@@ -324,21 +299,18 @@ TEST(scenario_16_7_behind_data)
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.8, 16_8_filter_running: REDO comes while a filter call is out: its
  * result is dropped, and the wave comes once. */
-TEST(scenario_16_8_filter_running)
+SCENARIO(scenario_16_8_filter_running, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_set_filter_ms(sim, 2, 2000);
     lose_wave(sim, stream);
     sim_run(sim, 20000);
     expect_taken(sim, 0, stream, 1, 4);
-    sim_end(sim);
 }
 
 /* A child's only packet of wave 1. */
@@ -391,9 +363,8 @@ TEST(scenario_16_8_newer)
 
 /* PROTOCOL 16.8, 16_8_overlap: one commnode after the other dies under the redo
  * for the one before: at most one redo for each. */
-TEST(scenario_16_8_overlap)
+SCENARIO(scenario_16_8_overlap, "0(1(4,5),2(6,7),3(8,9))")
 {
-    struct sim *sim = sim_launch("0(1(4,5),2(6,7),3(8,9))");
     uint32_t stream = open_exact(sim);
 
     for (int i = 1; i <= 20; i++)
@@ -406,14 +377,12 @@ TEST(scenario_16_8_overlap)
     sim_run(sim, 10000);
     expect_taken(sim, 0, stream, 20, 120);
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 3);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.8, 16_8_thawed: a commnode was stopped over a redo; what it then
  * has to say is dropped. */
-TEST(scenario_16_8_thawed)
+SCENARIO(scenario_16_8_thawed, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_send_all(sim, stream, 3, 6, 1);
@@ -425,7 +394,6 @@ TEST(scenario_16_8_thawed)
     sim_send_all(sim, stream, 3, 6, 2);
     sim_run(sim, 100);
     expect_taken(sim, 0, stream, 2, 8);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.9: a wave of several packets is cut by the end of a link: the rest
@@ -496,9 +464,8 @@ TEST(a_claim_crosses_the_opening)
 
 /* PROTOCOL 16.10, 16_10_unequal: members have sent unequal numbers of packets,
  * and a commnode dies with the end of the epoch in it. */
-TEST(scenario_16_10_unequal)
+SCENARIO(scenario_16_10_unequal, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     for (int i = 1; i <= 5; i++)
@@ -510,14 +477,12 @@ TEST(scenario_16_10_unequal)
     sim_wait(sim, 0, TELL_SYNCED);
     CHECK_IS(sim_code(TELL_SYNCED), 0);
     expect_taken(sim, 0, stream, 5, 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.10, 16_10_end_sent_again: a member that sent nothing has ended its
  * epoch with its first wave; a redo behind this wave needs that end again. */
-TEST(scenario_16_10_end_sent_again)
+SCENARIO(scenario_16_10_end_sent_again, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_by_hand(sim, 6);
@@ -537,7 +502,6 @@ TEST(scenario_16_10_end_sent_again)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 6);
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.10: a wave waits for the application of the front-end, and one of
@@ -573,9 +537,8 @@ TEST(scenario_16_10_sync_lets_waves_go)
 
 /* PROTOCOL 16.11, 16_11_joiner: no wave waits for a joiner before a marker
  * names it; a sync between its ENTER and that marker makes no short wave. */
-TEST(scenario_16_11_joiner)
+SCENARIO(scenario_16_11_joiner, "0(1(3,4),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2)");
     uint32_t stream = open_exact(sim, .grow = true);
 
     sim_send_all(sim, stream, 2, 4, 1);
@@ -589,14 +552,12 @@ TEST(scenario_16_11_joiner)
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 4);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.11, 16_11_joiner_dies: a joiner dies before a marker names it, and
  * another one after: no wave waits for either. */
-TEST(scenario_16_11_joiner_dies)
+SCENARIO(scenario_16_11_joiner_dies, "0(1(3,4),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2)");
     uint32_t stream = open_exact(sim, .grow = true);
 
     for (uint32_t joiner = 5; joiner <= 6; joiner++) {
@@ -620,14 +581,12 @@ TEST(scenario_16_11_joiner_dies)
     }
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.12, 16_12_leave: a back-end that leaves stays until all that it
  * has sent is final, even if a commnode dies meanwhile. */
-TEST(scenario_16_12_leave)
+SCENARIO(scenario_16_12_leave, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_exact(sim);
 
     sim_send_int(sim, 3, stream, 1);
@@ -640,14 +599,12 @@ TEST(scenario_16_12_leave)
     sim_run(sim, 2000);
     expect_taken(sim, 0, stream, 1, 4);
     CU_ASSERT(sim_has_exited(sim, sim_find(sim, 3)));
-    sim_end(sim);
 }
 
 /* PROTOCOL 16.13: a wave for which too many redos have begun ends the stream
  * with an error that says so. */
-TEST(too_many_redos_end_the_stream)
+SCENARIO(too_many_redos_end_the_stream, "0(1(4,5),2(6,7),3(8,9))")
 {
-    struct sim *sim = sim_launch("0(1(4,5),2(6,7),3(8,9))");
     uint32_t stream = open_exact(sim, .redo_limit = 1);
 
     for (int i = 1; i <= 20; i++)
@@ -661,5 +618,4 @@ TEST(too_many_redos_end_the_stream)
     sim_run(sim, 1000);
     CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_CLOSED), 1);
     CHECK_IS(sim_send(sim, sim_find(sim, 4), stream, 100, "%d", 1), -ENOENT);
-    sim_end(sim);
 }

@@ -34,9 +34,8 @@ static void take_number(struct sim *sim,
 
 /* PROTOCOL 10.4: each child is fed at its own pace: while one stands still the
  * others have everything; when it goes on it gets all, in order, once. */
-TEST(children_are_fed_each_at_its_pace)
+SCENARIO(children_are_fed_each_at_its_pace, "0(1(3,4),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2)");
     uint32_t stream = sim_open_filter(sim, "");
     struct order order[2] = {{0}, {0}};
 
@@ -52,7 +51,6 @@ TEST(children_are_fed_each_at_its_pace)
     CU_ASSERT_EQUAL(order[1].next, 500);
     CU_ASSERT_FALSE(order[0].broken);
     CU_ASSERT_FALSE(order[1].broken);
-    sim_end(sim);
 }
 
 /* Put a packet numbered `sequence` on the link from 1 to the back-end 2. */
@@ -72,9 +70,8 @@ static void inject(struct sim *sim, uint32_t stream, uint64_t sequence)
 
 /* PROTOCOL 10.5: a packet that comes again is not taken again; one that leaves
  * a gap ends the back-end. */
-TEST(again_is_ignored_a_gap_is_not)
+SCENARIO(again_is_ignored_a_gap_is_not, "0(1(2))")
 {
-    struct sim *sim = sim_launch("0(1(2))");
     uint32_t stream = sim_open_filter(sim, "");
 
     sim_send_int(sim, 0, stream, 1);
@@ -88,7 +85,6 @@ TEST(again_is_ignored_a_gap_is_not)
     CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 2);
     CU_ASSERT_FALSE(sim_is_alive(sim, 2));
     CU_ASSERT(sim_is_alive(sim, 1));
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.5: a commnode that is told what is stable begins there, though
@@ -122,9 +118,8 @@ TEST(stable_overtakes_what_waits)
 
 /* PROTOCOL 10.1a: a stream on which packets flow costs one claim for each
  * heartbeat, not one for each packet; one on which nothing flows costs none. */
-TEST(claims_wait_for_the_heartbeat)
+SCENARIO(claims_wait_for_the_heartbeat, "0(1)")
 {
-    struct sim *sim = sim_launch("0(1)");
     uint32_t stream = sim_open_filter(sim, "");
     unsigned count;
 
@@ -142,14 +137,12 @@ TEST(claims_wait_for_the_heartbeat)
     sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
     CU_ASSERT_EQUAL(sim_lines(sim, " claim "), 0);
     CU_ASSERT(sim_lines(sim, " heartbeat") > 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 12.3, 2.1: stable says nothing of one that is no member yet: a
  * joiner that is slow to answer is fed from below it (seed 3616). */
-TEST(a_slow_joiner_misses_no_control)
+SCENARIO(a_slow_joiner_misses_no_control, "0(1(3,4),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2)");
     uint32_t stream = sim_open_stream(sim, .grow = true);
     struct order order = {0};
     uint32_t joiner;
@@ -172,5 +165,4 @@ TEST(a_slow_joiner_misses_no_control)
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(order.next, 2);
     CU_ASSERT_FALSE(order.broken);
-    sim_end(sim);
 }

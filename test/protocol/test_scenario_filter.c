@@ -6,9 +6,8 @@
 
 /* PROTOCOL 5.3: a filter that fails is an event that names the node, and the
  * wave goes without the failed part. */
-TEST(a_failure_is_an_event)
+SCENARIO(a_failure_is_an_event, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
@@ -23,14 +22,12 @@ TEST(a_failure_is_an_event)
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 100 (1 back-end)\n"
                  "[ 12] 0 deliver stream 1 wave 2: \"%d\" 15 (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.1: a filter may compute longer than a node may be silent; its
  * node's heartbeats go on, and no node is lost. */
-TEST(a_slow_filter_stops_no_heartbeat)
+SCENARIO(a_slow_filter_stops_no_heartbeat, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 1, 10000);
@@ -38,7 +35,6 @@ TEST(a_slow_filter_stops_no_heartbeat)
     sim_run(sim, 20000);
     expect_trace(
         sim, "[10002] 0 deliver stream 1 wave 1: \"%d\" 15 (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.1: after `filter_timeout` a commnode ends. An event names stream
@@ -135,9 +131,8 @@ TEST(a_call_has_an_end_without_links)
 
 /* PROTOCOL 5.1: one call at a time in a node; other streams' wait in order.
  * (The world itself fails at a second one.) */
-TEST(calls_wait_for_each_other)
+SCENARIO(calls_wait_for_each_other, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t first = sim_open_filter(sim, "sum");
     uint32_t second = sim_open_filter(sim, "max");
 
@@ -154,14 +149,12 @@ TEST(calls_wait_for_each_other)
     CU_ASSERT_EQUAL(sim_taken(sim, 0, second), 2);
     CU_ASSERT_EQUAL(sim_last(sim, 0, first), 9);
     CU_ASSERT_EQUAL(sim_last(sim, 0, second), 4);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b: parameters that were set behind a marker are in force for the
  * packet behind both, though all came while the filter computed. */
-TEST(parameters_keep_their_place)
+SCENARIO(parameters_keep_their_place, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
@@ -177,14 +170,12 @@ TEST(parameters_keep_their_place)
                              "0, with \"%d\" 6,") > 0);
     CU_ASSERT(sim_lines(sim, " 1 filter down stream 1 wave 3: from "
                              "0, with \"%d\" 7,") > 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.1: what comes while the filter computes is not lost, and a
  * stream that is closed meanwhile closes. */
-TEST(a_stream_may_close_during_a_call)
+SCENARIO(a_stream_may_close_during_a_call, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
     uint32_t other = sim_open_filter(sim, "sum");
 
@@ -197,13 +188,11 @@ TEST(a_stream_may_close_during_a_call)
     sim_send_all(sim, other, 2, 4, 5);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 15);
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.4: filters are named by role where they differ. */
-TEST(filters_differ_by_role)
+SCENARIO(filters_differ_by_role, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream =
         sim_open_stream(sim, .up_filter_frontend = (char[]){"sum"});
 
@@ -212,27 +201,23 @@ TEST(filters_differ_by_role)
     sim_run(sim, 10);
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 9 (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.5: a downstream filter runs on the way, one packet for one. */
-TEST(a_downstream_filter_runs_on_the_way)
+SCENARIO(a_downstream_filter_runs_on_the_way, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
     sim_send_ints(sim, 0, stream, 1, 20);
     sim_run(sim, 50);
     for (uint32_t rank = 2; rank <= 4; rank++)
         expect_taken(sim, rank, stream, 20, 20);
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.5: one that is not one to one makes the stream not replayable:
  * packets pass, and a sync says so. */
-TEST(not_one_to_one_is_not_replayable)
+SCENARIO(not_one_to_one_is_not_replayable, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream =
         sim_open_stream(sim, .down_filter = (char[]){"int_union"});
     int32_t set[2] = {1, 2};
@@ -246,14 +231,12 @@ TEST(not_one_to_one_is_not_replayable)
     CHECK_IS(sim_sync(sim, stream, NULL), -EOPNOTSUPP);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.5, 3.1b: packets that a filter numbers anew do not keep a stream
  * from closing. */
-TEST(what_is_not_replayable_closes)
+SCENARIO(what_is_not_replayable_closes, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream =
         sim_open_stream(sim, .down_filter = (char[]){"int_union"});
     int32_t set[2] = {1, 2};
@@ -266,5 +249,4 @@ TEST(what_is_not_replayable_closes)
     sim_run(sim, 5000);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_PTR_NULL(node_members(sim_node(sim, i), stream));
-    sim_end(sim);
 }

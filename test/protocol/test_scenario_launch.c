@@ -6,9 +6,8 @@
 
 /* PROTOCOL 12.2: READY comes up, the table goes down, and every node is told.
  */
-TEST(every_node_is_told_of_the_launch)
+SCENARIO(every_node_is_told_of_the_launch, DEEP)
 {
-    struct sim *sim = sim_launch(DEEP);
     const struct ranks *backends = node_backends(sim_node(sim, 0));
     uint32_t rank;
     const char *address;
@@ -27,7 +26,6 @@ TEST(every_node_is_told_of_the_launch)
         internals++;
     }
     CU_ASSERT_EQUAL(internals, 7);
-    sim_end(sim);
 }
 
 /* PROTOCOL 12.2: a deep tree starts all its levels; children of one node
@@ -218,9 +216,8 @@ TEST(a_start_has_an_end)
 /* PROTOCOL 12.3: a node that attaches gets the next rank, is in everyone's
  * communicator, and in the streams that grow; it learns of them from what
  * stream 0 amounts to, and its packets count from there. */
-TEST(a_late_joiner_joins_the_waves)
+SCENARIO(a_late_joiner_joins_the_waves, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t grows = sim_open_filter(sim, "sum", .grow = true);
     uint32_t stays = sim_open_filter(sim, "sum");
     uint32_t joiner;
@@ -251,13 +248,11 @@ TEST(a_late_joiner_joins_the_waves)
     CU_ASSERT_EQUAL(sim_last(sim, 0, grows), 40);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stays), 30);
     CHECK_IS(sim_sync_now(sim, grows), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 12.3, 3.1: it learns of a stream that is opened after it joined. */
-TEST(a_late_joiner_is_a_back_end_like_any)
+SCENARIO(a_late_joiner_is_a_back_end_like_any, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream;
 
     sim_attach(sim, 0);
@@ -269,7 +264,6 @@ TEST(a_late_joiner_is_a_back_end_like_any)
     sim_run(sim, 5);
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 5 (5 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 12.3: a joiner that dies half-way, at any millisecond, freezes
@@ -299,9 +293,8 @@ TEST(a_joiner_that_dies_half_way_stops_no_stream)
 
 /* PROTOCOL 12.3: a node that has no parent just now asks for a joiner when it
  * has one. The node that passed the question on is not to blame. */
-TEST(a_joiner_waits_for_an_orphan)
+SCENARIO(a_joiner_waits_for_an_orphan, "0(1(2(4,5),3(6,7)))")
 {
-    struct sim *sim = sim_launch("0(1(2(4,5),3(6,7)))");
     uint32_t joiner;
 
     sim_freeze(sim, 0, 8000);
@@ -315,14 +308,12 @@ TEST(a_joiner_waits_for_an_orphan)
     CU_ASSERT_EQUAL(sim_parent(sim, joiner), 2);
     CU_ASSERT_EQUAL(sim_told(sim, 2, TELL_NODE_ADOPTED), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.1, 12.3: a joiner without a rank may be told that it was silent.
  */
-TEST(a_silent_joiner_is_told_so)
+SCENARIO(a_silent_joiner_is_told_so, "0(1(2(4,5),3(6,7)))")
 {
-    struct sim *sim = sim_launch("0(1(2(4,5),3(6,7)))");
     uint32_t joiner;
 
     sim_freeze(sim, 0, 20000);
@@ -333,7 +324,6 @@ TEST(a_silent_joiner_is_told_so)
     sim_run(sim, 2 * LIMIT_FAILURE_TIMEOUT_MS + 10);
     CU_ASSERT(sim_has_exited(sim, joiner));
     CU_ASSERT_STRING_EQUAL(sim_text(TELL_ENDED), "end of file");
-    sim_end(sim);
 }
 
 /* PROTOCOL 12.3: if no rank is left, the joiner is turned away, at the

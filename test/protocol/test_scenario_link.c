@@ -8,13 +8,10 @@
 
 /* PROTOCOL 6.1: heartbeats keep idle links: an hour passes and no node is lost.
  */
-TEST(idle_links_live)
+SCENARIO(idle_links_live, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_run(sim, 3600000);
     expect_trace(sim, "");
-    sim_end(sim);
 }
 
 /* Mute the link from `from` to `to` at `at_ms`. Returns how long after the last
@@ -62,9 +59,8 @@ TEST(silence_ends_a_link_at_the_deadline)
 
 /* PROTOCOL 6.1e: heartbeats that repeat the last one wake no node, whatever the
  * number of its children. */
-TEST(repeated_heartbeats_wake_no_node)
+SCENARIO(repeated_heartbeats_wake_no_node, "0(1(3,4,5,6,7,8,9),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4,5,6,7,8,9),2)");
     uint64_t last_ms = 0;
     int wakes = 0;
 
@@ -77,15 +73,12 @@ TEST(repeated_heartbeats_wake_no_node)
         sim_run(sim, 1);
     }
     CU_ASSERT_EQUAL(wakes, 1 + 10); /* one was before */
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.1, 11.3: a node that hears nothing from its parent looks for
  * another, and silence of the front-end is not its death. */
-TEST(a_silent_parent_is_lost)
+SCENARIO(a_silent_parent_is_lost, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_mute(sim, 0, 1);
     sim_run(sim, 5000);
     for (uint32_t rank = 1; rank <= 4; rank++)
@@ -94,14 +87,12 @@ TEST(a_silent_parent_is_lost)
     CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_NODE_ADOPTED), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.1a: a node that gives its parent up lives; but if it then dies
  * before it is adopted, the parent that it has left says so in the end. */
-TEST(an_orphan_that_dies_is_reported_lost)
+SCENARIO(an_orphan_that_dies_is_reported_lost, "0(1(3(5)),2(4(6)))")
 {
-    struct sim *sim = sim_launch("0(1(3(5)),2(4(6)))");
     uint32_t parent;
 
     /* no node would find out: it has no child, and its starter is gone */
@@ -119,7 +110,6 @@ TEST(an_orphan_that_dies_is_reported_lost)
     expect_told(sim, NODE_LOST, 1, 1);
     sim_run(sim, 10000);
     expect_told(sim, NODE_LOST, 2, 3);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.1a, 6.2: a node that was stopped accuses no peer when it goes on:
@@ -150,9 +140,8 @@ TEST(a_thawed_node_accuses_no_peer)
 
 /* PROTOCOL 6.1: a node that stops for less than that is not lost, and loses
  * nothing. */
-TEST(a_short_stop_is_not_a_death)
+SCENARIO(a_short_stop_is_not_a_death, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_echo(sim);
@@ -162,25 +151,20 @@ TEST(a_short_stop_is_not_a_death)
     expect_taken(sim, 0, stream, 20, 60);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 6.1: a broken connection is a failure at once. */
-TEST(a_broken_link_is_known_at_once)
+SCENARIO(a_broken_link_is_known_at_once, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_kill_at(sim, 4, 25);
     sim_run(sim, 30);
     expect_trace(sim, "[ 27] 0 told back-end lost 4\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 7.3, 8.4: a node that loses its parent is adopted, with everything
  * below it; only the node that died is lost. */
-TEST(an_orphan_is_adopted)
+SCENARIO(an_orphan_is_adopted, "0(1(3,4(5,6)),2(7,8))")
 {
-    struct sim *sim = sim_launch("0(1(3,4(5,6)),2(7,8))");
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_echo(sim);
@@ -195,33 +179,27 @@ TEST(an_orphan_is_adopted)
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 5 * 7);
     CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 5);
-    sim_end(sim);
 }
 
 /* PROTOCOL 1.3, 8.4: if a link breaks with both ends alive, no node is lost. */
-TEST(a_cut_link_loses_no_node)
+SCENARIO(a_cut_link_loses_no_node, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_cut(sim, 1, 4);
     sim_run(sim, 50);
     for (uint32_t rank = 1; rank <= 4; rank++)
         CU_ASSERT(sim_is_alive(sim, rank));
     CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.3: when the front-end dies, every node ends at once. */
-TEST(the_front_ends_death_ends_all)
+SCENARIO(the_front_ends_death_ends_all,
+         "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")
 {
-    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
-
     sim_crash(sim, 0);
     sim_run(sim, 10);
     for (uint32_t i = 1; i < sim_count(sim); i++)
         CU_ASSERT(sim_has_exited(sim, i));
-    sim_end(sim);
 }
 
 /* A tree in which the node at `from` says a frame of `type` to the one at `to`:
@@ -285,9 +263,8 @@ TEST(nonsense_from_a_parent_ends_one_link)
 /* PROTOCOL 6.2: a node that was stopped reads what waits before it accuses a
  * peer, though its clock says that the other was silent for too long (seed
  * 2931). */
-TEST(a_stopped_node_reads_first)
+SCENARIO(a_stopped_node_reads_first, "0(1(2,3))")
 {
-    struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t stream = sim_open_filter(sim, "");
 
     sim_trace_only(sim, SIM_TRACE_LIFE);
@@ -303,5 +280,4 @@ TEST(a_stopped_node_reads_first)
         sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS);
         expect_trace(sim, "");
     }
-    sim_end(sim);
 }

@@ -90,9 +90,8 @@ TEST(a_compensation_is_in_no_wave)
 
 /* PROTOCOL 9.3, 10.6: where there is nothing to recover from, the sync says
  * so, and the one after it does not. */
-TEST(a_lossy_sync_says_so)
+SCENARIO(a_lossy_sync_says_so, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     CU_ASSERT_FALSE(node_is_recoverable(sim_node(sim, 0), stream));
@@ -102,14 +101,12 @@ TEST(a_lossy_sync_says_so)
     sim_run(sim, 100);
     CHECK_IS(sim_sync_now(sim, stream), 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6, 12.3: one that has joined has put out nothing of the epoch
  * that it begins with, so its parent takes nothing along (seed 1307). */
-TEST(a_node_that_sent_nothing_loses_nothing)
+SCENARIO(a_node_that_sent_nothing_loses_nothing, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_stream(sim, .grow = true);
     uint32_t joiner = sim_attach(sim, 2);
 
@@ -119,7 +116,6 @@ TEST(a_node_that_sent_nothing_loses_nothing)
     sim_crash(sim, 2);
     sim_run(sim, 100);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    sim_end(sim);
 }
 
 /* Open a stream, let every back-end answer one packet, and sync: all of them
@@ -159,15 +155,12 @@ TEST(streams_open_during_adoptions)
 
 /* PROTOCOL 8.4, 4.4: one that asked, and went elsewhere, is waited for on no
  * stream that was opened meanwhile (seed 2188). */
-TEST(an_orphan_that_only_asked_is_not_a_child)
+SCENARIO(an_orphan_that_only_asked_is_not_a_child, "0(1,3(7(11),10))")
 {
-    struct sim *sim = sim_launch("0(1,3(7(11),10))");
-
     sim_freeze(sim, 0, LIMIT_FAILURE_TIMEOUT_MS + 500);
     sim_crash(sim, 7);
     sim_run(sim, 10);
     use_new_stream(sim, 3);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.3, 10.4, 10.5: every live member gets every packet once and in
@@ -193,9 +186,8 @@ TEST(packets_are_sent_again)
 
 /* PROTOCOL 10.4: an adopted child that is far behind is fed from where it is;
  * the other children are not delayed and take nothing twice. */
-TEST(a_child_is_fed_from_where_it_stands)
+SCENARIO(a_child_is_fed_from_where_it_stands, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "");
 
     sim_mute(sim, 2, 4);
@@ -207,14 +199,12 @@ TEST(a_child_is_fed_from_where_it_stands)
     CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_NODE_ADOPTED), 1);
     for (uint32_t rank = 4; rank <= 7; rank++)
         expect_taken(sim, rank, stream, 50, 50);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1: a router that was stopped while a stream was opened, one closed
  * and a member lost has the same streams and members as its adopter. */
-TEST(a_thawed_router_catches_up)
+SCENARIO(a_thawed_router_catches_up, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     uint32_t closed = sim_open_filter(sim, "sum"), opened;
     const struct ranks *members;
     const struct node *router;
@@ -244,15 +234,13 @@ TEST(a_thawed_router_catches_up)
     sim_send_set(sim, 5, opened, 5);
     CHECK_IS(sim_sync_now(sim, opened), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 9.1: a node gives its state to a new parent though no member is left
  * below it. A member that is in that state may come back, and what its filter
  * knows already it does not put out again (seeds 3886 and 6690). */
-TEST(a_state_goes_up_from_a_node_without_members)
+SCENARIO(a_state_goes_up_from_a_node_without_members, "0(1(2(3)),4,5)")
 {
-    struct sim *sim = sim_launch("0(1(2(3)),4,5)");
     struct sim_app app = {.taken = note_join};
     uint32_t stream;
 
@@ -276,15 +264,13 @@ TEST(a_state_goes_up_from_a_node_without_members)
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(joined.times[3], 1);
     CU_ASSERT_EQUAL(joined.times[13], 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1: a node that a snapshot has brought up to date holds none of the
  * packets before, and so brings its own children up to date by another (seeds
  * 26357 and 20214). */
-TEST(a_snapshot_is_followed_by_another)
+SCENARIO(a_snapshot_is_followed_by_another, "0(1(2(3,4(5))))")
 {
-    struct sim *sim = sim_launch("0(1(2(3,4(5))))");
     const struct node *router;
     uint32_t opened;
 
@@ -301,5 +287,4 @@ TEST(a_snapshot_is_followed_by_another)
         CU_ASSERT_PTR_NOT_NULL_FATAL(router);
         CU_ASSERT_PTR_NOT_NULL(node_members(router, opened));
     }
-    sim_end(sim);
 }

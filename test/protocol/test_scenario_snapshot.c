@@ -48,9 +48,8 @@ static bool is_used(struct sim *sim)
 
 /* PROTOCOL 3.1, 12.3: back-ends that joined meanwhile are members there, too.
  */
-TEST(a_snapshot_tells_of_members)
+SCENARIO(a_snapshot_tells_of_members, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum", .grow = true);
     uint32_t joiners[4];
 
@@ -69,13 +68,11 @@ TEST(a_snapshot_tells_of_members)
     sim_run(sim, 1000);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     expect_taken(sim, 0, stream, 1, 11);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1, 3.1b: parameters that were set meanwhile are in force there. */
-TEST(a_snapshot_tells_of_parameters)
+SCENARIO(a_snapshot_tells_of_parameters, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
@@ -95,7 +92,6 @@ TEST(a_snapshot_tells_of_parameters)
     for (const char *at = sim_trace_text(sim);
          (at = strstr(at, "filter down")) != NULL; at++)
         CU_ASSERT(strncmp(strchr(at, ','), ", with \"%d\" 7", 13) == 0);
-    sim_end(sim);
 }
 
 /* How often the trace has rank 3's downward filter called for wave `number`,
@@ -115,9 +111,8 @@ static unsigned calls_for(struct sim *sim, unsigned number, int parameters)
 
 /* PROTOCOL 16.7, 16_snapshot: two redos begin meanwhile. The snapshot tells their
  * generation. */
-TEST(scenario_16_snapshot)
+SCENARIO(scenario_16_snapshot, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_EXACT);
     const struct node *returned;
 
@@ -139,14 +134,12 @@ TEST(scenario_16_snapshot)
     sim_send_int(sim, 0, stream, 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     expect_taken(sim, 0, stream, 4, 7);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1, 3.1b: packets that were sent before parameters were, and come
  * again below a node that learned of these by a snapshot, are filtered without. */
-TEST(parameters_stay_behind_their_packets)
+SCENARIO(parameters_stay_behind_their_packets, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
     unsigned sent = 0, calls = 0;
 
@@ -172,15 +165,13 @@ TEST(parameters_stay_behind_their_packets)
         calls += calls_for(sim, i, 6);
     CU_ASSERT(calls > 0);
     CU_ASSERT_EQUAL(calls_for(sim, sent + 1, 7), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1: a stream that was opened and closed meanwhile was there all the
  * same: a child that has it still, as it had stood still for a part of that
  * time, says so with what an adopted one says first, and is no liar. */
-TEST(a_snapshot_tells_of_what_has_been)
+SCENARIO(a_snapshot_tells_of_what_has_been, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream, child = SIM_NONE;
     struct frame frame = {.type = FRAME_COMPENSATION};
 
@@ -201,7 +192,6 @@ TEST(a_snapshot_tells_of_what_has_been)
         CU_ASSERT_EQUAL(sim_parent(sim, child) == 3, id == stream);
     }
     sim_run(sim, HEAL_MS);
-    sim_end(sim);
 }
 
 /* What rank 3 says is slow from when a joiner has its rank. */

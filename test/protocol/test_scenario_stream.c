@@ -5,9 +5,8 @@
 
 /* PROTOCOL 3.1a: a stream is open when every member has claimed its OPEN, and
  * not before. */
-TEST(open_waits_for_the_last_claim)
+SCENARIO(open_waits_for_the_last_claim, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = 0;
 
     sim_freeze(sim, 4, 500);
@@ -16,14 +15,12 @@ TEST(open_waits_for_the_last_claim)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
     sim_run(sim, 10);
     expect_trace(sim, "[502] 0 told opened stream 1\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: a filter that cannot be loaded is an error that names the
  * node and says why. */
-TEST(a_missing_filter_names_its_node)
+SCENARIO(a_missing_filter_names_its_node, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = 0;
 
     CHECK_OK(sim_ask_open(sim, &stream,
@@ -37,13 +34,11 @@ TEST(a_missing_filter_names_its_node)
     sim_send_all(sim, stream, 2, 4, 1);
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: the same where only the commnode lacks it. */
-TEST(a_filter_missing_in_the_middle_is_found)
+SCENARIO(a_filter_missing_in_the_middle_is_found, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = 0;
 
     CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"no_such_filter"},
@@ -52,7 +47,6 @@ TEST(a_filter_missing_in_the_middle_is_found)
     sim_wait(sim, 0, TELL_OPENED);
     CHECK_IS(sim_code(TELL_OPENED), -ELIBBAD);
     CU_ASSERT_EQUAL(sim_about(TELL_OPENED), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1a: opening has an end, in an error. */
@@ -72,9 +66,8 @@ TEST(opening_has_an_end)
 }
 
 /* PROTOCOL 3.1a, 11.1a: a node that dies meanwhile is not waited for. */
-TEST(opening_goes_on_without_the_dead)
+SCENARIO(opening_goes_on_without_the_dead, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = 0;
 
     sim_freeze(sim, 4, 2000);
@@ -84,7 +77,6 @@ TEST(opening_goes_on_without_the_dead)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
     CHECK_IS(sim_code(TELL_OPENED), 0);
     CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 2);
-    sim_end(sim);
 }
 
 /* 2 and 6 die together: no node can say what became of 6. */
@@ -185,9 +177,9 @@ TEST(a_missing_filter_after_limbo_is_reported)
 
 /* PROTOCOL 3.1, 3.2: packets right behind an OPEN reach every member, which
  * knows the stream by then. */
-TEST(packets_may_follow_at_once)
+SCENARIO(packets_may_follow_at_once,
+         "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")
 {
-    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
     uint32_t stream = 0;
 
     CHECK_OK(sim_ask_open(sim, &stream, .sync = COP_WAIT_FOR_ALL));
@@ -196,13 +188,11 @@ TEST(packets_may_follow_at_once)
     sim_run(sim, 50);
     for (uint32_t rank = 7; rank <= 14; rank++)
         expect_taken(sim, rank, stream, 5, 5);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.3: a stream of one member reaches that one only. */
-TEST(singlecast_reaches_one)
+SCENARIO(singlecast_reaches_one, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     struct stream_definition definition = {.members = sim_ranks(1, 4)};
     uint32_t stream = sim_open_defined(sim, &definition);
 
@@ -214,14 +204,12 @@ TEST(singlecast_reaches_one)
                  "[  2] 4 deliver stream 1: \"%d\" 5\n"
                  "[  7] 0 deliver stream 1 wave 1: \"%d\" 6 (1 back-end)\n");
     ranks_fini(&definition.members);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b: parameters take effect behind what was sent before them, and
  * before what was sent after. */
-TEST(parameters_come_in_order_with_data)
+SCENARIO(parameters_come_in_order_with_data, "0(1(2))")
 {
-    struct sim *sim = sim_launch("0(1(2))");
     uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
     sim_send_int(sim, 0, stream, 1);
@@ -238,13 +226,11 @@ TEST(parameters_come_in_order_with_data)
                  "down\n"
                  "[  2] 2 filter down stream 1 wave 2: from 1, with \"%d\" 7, "
                  "gives 0 up, 1 down\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b: the same when a slow filter keeps the data behind. */
-TEST(parameters_wait_for_slow_data)
+SCENARIO(parameters_wait_for_slow_data, "0(1(2))")
 {
-    struct sim *sim = sim_launch("0(1(2))");
     uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
     sim_set_filter_ms(sim, 1, 100);
@@ -267,13 +253,11 @@ TEST(parameters_wait_for_slow_data)
                  "down\n"
                  "[302] 2 filter down stream 1 wave 3: from 1, with \"%d\" 7, "
                  "gives 0 up, 1 down\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b: a stream closes behind what was sent on it. */
-TEST(close_comes_behind_the_data)
+SCENARIO(close_comes_behind_the_data, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_send_ints(sim, 0, stream, 1, 50);
@@ -285,13 +269,11 @@ TEST(close_comes_behind_the_data)
         CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_CLOSED), 1);
         CHECK_IS(sim_send(sim, rank, stream, 100, "%d", 1), -ENOENT);
     }
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.2: a number is never used again. */
-TEST(numbers_are_never_used_again)
+SCENARIO(numbers_are_never_used_again, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t first = sim_open_filter(sim, "sum");
     uint32_t second;
 
@@ -302,13 +284,11 @@ TEST(numbers_are_never_used_again)
     sim_send_int(sim, 0, second, 1);
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_taken(sim, 3, second), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.1b, 10.2: when all is done, no node holds a packet. */
-TEST(nothing_is_held_in_the_end)
+SCENARIO(nothing_is_held_in_the_end, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_echo(sim);
@@ -317,13 +297,11 @@ TEST(nothing_is_held_in_the_end)
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 50);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
-    sim_end(sim);
 }
 
 /* Only the front-end may open, close for all, or set parameters. */
-TEST(requests_need_the_right_role)
+SCENARIO(requests_need_the_right_role, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     CHECK_IS(sim_sync(sim, 99, NULL), -ENOENT);
@@ -334,5 +312,4 @@ TEST(requests_need_the_right_role)
     sim_send_int(sim, 0, stream, 1);
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_taken(sim, 4, stream), 1);
-    sim_end(sim);
 }

@@ -5,9 +5,8 @@
 
 /* PROTOCOL 10.6: when a sync returns, everything that was answered to what was
  * sent before it has been delivered. */
-TEST(all_answers_are_in)
+SCENARIO(all_answers_are_in, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_echo(sim);
@@ -15,14 +14,12 @@ TEST(all_answers_are_in)
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     expect_taken(sim, 0, stream, 10, 30);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: it waits for an application that takes its time, and for a
  * filter that does. */
-TEST(a_sync_waits_for_slow_members)
+SCENARIO(a_sync_waits_for_slow_members, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
     struct sim_app slow;
     uint64_t began_ms;
@@ -48,14 +45,12 @@ TEST(a_sync_waits_for_slow_members)
     CHECK_IS(sim_receive(sim, 4, stream), 0);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: a member that takes "start" and then only sends says settle.
  */
-TEST(a_member_that_only_sends_settles)
+SCENARIO(a_member_that_only_sends_settles, "0(1)")
 {
-    struct sim *sim = sim_launch("0(1)");
     uint32_t stream = sim_open_filter(sim, "");
 
     sim_by_hand(sim, 1);
@@ -70,13 +65,11 @@ TEST(a_member_that_only_sends_settles)
     sim_run(sim, 5);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 5);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: at once if none was ever taken and none waits. */
-TEST(a_member_without_packets_settles_at_once)
+SCENARIO(a_member_without_packets_settles_at_once, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     for (uint32_t rank = 2; rank <= 4; rank++)
@@ -85,14 +78,12 @@ TEST(a_member_without_packets_settles_at_once)
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
     CU_ASSERT_EQUAL(sim_waiting(sim, 4), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.1, 10.6: unequal numbers of packets make short waves at a sync;
  * after it the first meets the first again. */
-TEST(epochs_pair_again)
+SCENARIO(epochs_pair_again, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_send_ints(sim, 3, stream, 1, 3);
@@ -107,13 +98,11 @@ TEST(epochs_pair_again)
     sim_run(sim, 10);
     expect_trace(
         sim, "[  2] 0 deliver stream 1 wave 1.1: \"%d\" 300 (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.1, 10.6: the same, seen wave by wave. */
-TEST(short_waves_count_their_back_ends)
+SCENARIO(short_waves_count_their_back_ends, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
@@ -128,14 +117,12 @@ TEST(short_waves_count_their_back_ends)
                  "[  4] 0 deliver stream 1 wave 2: \"%d\" 202 (2 back-ends)\n"
                  "[  4] 0 deliver stream 1 wave 3: \"%d\" 3 (1 back-end)\n");
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: a sync hurries what waits for a time-out, at each node as it
  * hears of it: so what waits at two nodes comes in two parts. */
-TEST(a_sync_waits_for_no_time_out)
+SCENARIO(a_sync_waits_for_no_time_out, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum", .sync = COP_TIME_OUT,
                                       .wave_timeout_ms = 50000);
 
@@ -145,14 +132,12 @@ TEST(a_sync_waits_for_no_time_out)
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT(sim_now_ms(sim) < 1000);
     expect_taken(sim, 0, stream, 2, 5);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: members send without a pause, so that one filter call follows
  * the other. The sync waits for the calls of packets before its marker only. */
-TEST(later_filter_calls_delay_no_sync)
+SCENARIO(later_filter_calls_delay_no_sync, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 0, 10);
@@ -164,13 +149,11 @@ TEST(later_filter_calls_delay_no_sync)
     }
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
     CU_ASSERT(sim_taken(sim, 0, stream) < 60);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6, 11.1a: a member that dies is not waited for. */
-TEST(a_sync_skips_dead_members)
+SCENARIO(a_sync_skips_dead_members, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_echo(sim);
@@ -183,13 +166,11 @@ TEST(a_sync_skips_dead_members)
     sim_run(sim, 20);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 2);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: the members that a sync waits for can be named. */
-TEST(unsettled_members_are_named)
+SCENARIO(unsettled_members_are_named, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
     struct ranks set = {0};
 
@@ -202,13 +183,11 @@ TEST(unsettled_members_are_named)
     CU_ASSERT_EQUAL(ranks_size(&set), 1);
     CU_ASSERT(ranks_has(&set, 2));
     ranks_fini(&set);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.6: syncs follow each other; each has its own end. */
-TEST(syncs_follow_each_other)
+SCENARIO(syncs_follow_each_other, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_echo(sim);
@@ -217,13 +196,11 @@ TEST(syncs_follow_each_other)
         CHECK_IS(sim_sync_now(sim, stream), 0);
         expect_taken(sim, 0, stream, (unsigned)i, 3 * i);
     }
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.1: a sync of one stream does not wait for another. */
-TEST(a_sync_is_of_one_stream)
+SCENARIO(a_sync_is_of_one_stream, "0(1(2,3))")
 {
-    struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t stuck = sim_open_filter(sim, "sum");
     uint32_t stream = sim_open_filter(sim, "sum");
 
@@ -234,13 +211,11 @@ TEST(a_sync_is_of_one_stream)
     CHECK_IS(sim_receive(sim, 3, stream), 1);
     CHECK_IS(sim_receive(sim, 3, stream), 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.2, 10.5: what every member has is not kept. */
-TEST(what_is_stable_is_dropped)
+SCENARIO(what_is_stable_is_dropped, "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")
 {
-    struct sim *sim = sim_launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
     uint32_t stream = sim_open_filter(sim, "");
 
     for (int i = 0; i < 10; i++)
@@ -249,14 +224,12 @@ TEST(what_is_stable_is_dropped)
     sim_run(sim, 3000);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 3.5: of syncs that time out not so many markers wait that they fill
  * the memory: behind one no other is sent while too much is not stable. */
-TEST(markers_that_wait_are_bounded)
+SCENARIO(markers_that_wait_are_bounded, "0(1(2,3))")
 {
-    struct sim *sim = sim_launch("0(1(2,3))");
     uint32_t stream = sim_open_filter(sim, "");
     uint64_t marker;
 
@@ -268,14 +241,12 @@ TEST(markers_that_wait_are_bounded)
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.1a: claims of small packets go once per heartbeat, and what has
  * not changed is not said again. */
-TEST(claims_are_few)
+SCENARIO(claims_are_few, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_run(sim, 3000);
@@ -291,14 +262,12 @@ TEST(claims_are_few)
     sim_trace_from_here(sim);
     sim_run(sim, 60000);
     CU_ASSERT_EQUAL(sim_lines(sim, " claim "), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.4: each child is fed by its own cursor: one that stands still
  * delays no other, and gets everything in order, once. */
-TEST(a_slow_child_delays_no_other)
+SCENARIO(a_slow_child_delays_no_other, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "");
 
     sim_freeze(sim, 4, 2000);
@@ -312,7 +281,6 @@ TEST(a_slow_child_delays_no_other)
     sim_run(sim, 3000);
     expect_taken(sim, 4, stream, 50, 50);
     expect(sim, "4 deliver stream 1: \"%d\" 7\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 10.1, 10.6: a claim that waits for credit names those that had

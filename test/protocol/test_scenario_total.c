@@ -125,9 +125,8 @@ TEST(a_dead_commnode_costs_nothing)
 
 /* PROTOCOL 17.9: when a sync has returned and credit is back, no node holds a
  * packet or a TOTAL any more, not where totals were exchanged either. */
-TEST(nothing_is_kept_behind_a_sync)
+SCENARIO(nothing_is_kept_behind_a_sync, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
 
     send_parts(sim, stream);
@@ -139,14 +138,12 @@ TEST(nothing_is_kept_behind_a_sync)
     for (uint32_t i = 0; i < sim_count(sim); i++)
         if (sim_is_alive(sim, i))
             CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 17.4: a commnode waits for the first totals of all its children, and
  * sends one. */
-TEST(an_opening_takes_one_total_on_each_link)
+SCENARIO(an_opening_takes_one_total_on_each_link, "0(1(3,4,5,6),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4,5,6),2)");
     uint32_t stream;
 
     sim_trace(sim, SIM_TRACE_FRAME);
@@ -156,7 +153,6 @@ TEST(an_opening_takes_one_total_on_each_link)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
     CU_ASSERT_EQUAL(sim_lines(sim, "] 1 <- *total"), 4);
     CU_ASSERT_EQUAL(sim_lines(sim, "] 0 <- 1 total"), 1);
-    sim_end(sim);
 }
 
 /* 17_4_split: a back-end dies at each moment around a sync. The total and whose
@@ -181,9 +177,8 @@ TEST(scenario_17_4_split)
 
 /* 17_4_replace: two links end while a filter call of the commnode is out: one
  * TOTAL is enough (PROTOCOL 17.4). */
-TEST(scenario_17_4_replace)
+SCENARIO(scenario_17_4_replace, "0(1(3,4,5,6),2)")
 {
-    struct sim *sim = sim_launch("0(1(3,4,5,6),2)");
     uint32_t stream = open_total(sim);
 
     sim_set_filter_ms(sim, 1, 100);
@@ -198,14 +193,12 @@ TEST(scenario_17_4_replace)
     sim_set_filter_ms(sim, 1, 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     STATE(0, part_of(6));
-    sim_end(sim);
 }
 
 /* PROTOCOL 17.3: a packet waits for that of another child when a TOTAL comes over
  * its link: the total has it, and it counts once. */
-TEST(a_total_has_the_packets_that_wait)
+SCENARIO(a_total_has_the_packets_that_wait, "0(1(2(5,6),3),4)")
 {
-    struct sim *sim = sim_launch("0(1(2(5,6),3),4)");
     uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
 
     sim_send_int(sim, 5, stream, 1);
@@ -217,13 +210,11 @@ TEST(a_total_has_the_packets_that_wait)
     sim_send_int(sim, 4, stream, 1000);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     STATE(0, 1101);
-    sim_end(sim);
 }
 
 /* The same if the link ends, and the member comes back on another one. */
-TEST(packets_of_an_ended_link_are_not_joined)
+SCENARIO(packets_of_an_ended_link_are_not_joined, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
 
     sim_send_int(sim, 3, stream, part_of(3));
@@ -234,14 +225,12 @@ TEST(packets_of_an_ended_link_are_not_joined)
     for (uint32_t rank = 4; rank <= 6; rank++)
         sim_send_int(sim, rank, stream, part_of(rank));
     SYNCED(1, 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 17.5: while orphans have no parent, or the part of a lost one is still
  * in, nothing is vouched for. */
-TEST(a_total_without_all_is_not_vouched_for)
+SCENARIO(a_total_without_all_is_not_vouched_for, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     unsigned doubts = 0;
 
@@ -259,15 +248,13 @@ TEST(a_total_without_all_is_not_vouched_for)
     sim_wait(sim, 0, TELL_BACKEND_LOST);
     CHECK_IS(look(sim, stream, 1, 0), 1);
     SYNCED(1, 0);
-    sim_end(sim);
 }
 
 /* 17_5_overlap: a link breaks at its lower end only. The orphan is adopted while
  * its old parent still has its part: both count, and nothing is vouched for
  * until the old link has ended (PROTOCOL 17.5). */
-TEST(scenario_17_5_overlap)
+SCENARIO(scenario_17_5_overlap, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
 
     send_parts(sim, stream);
@@ -280,14 +267,12 @@ TEST(scenario_17_5_overlap)
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT(sim_now_ms(sim) > 3000); /* the old link was silent so long */
     CHECK_IS(look(sim, stream, 1, 0), 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 17.5: the same below a commnode, which has both branches: the
  * front-end sees one set, and must not vouch for it. */
-TEST(an_overlap_below_a_child_is_doubted)
+SCENARIO(an_overlap_below_a_child_is_doubted, "0(1(2(5),3(6)),4)")
 {
-    struct sim *sim = sim_launch("0(1(2(5),3(6)),4)");
     uint32_t stream = open_total(sim);
 
     sim_send_int(sim, 5, stream, part_of(5));
@@ -299,7 +284,6 @@ TEST(an_overlap_below_a_child_is_doubted)
     STATE(1, 2 * part_of(5));
     CHECK_IS(sim_sync_now(sim, stream), 0);
     STATE(0, part_of(5));
-    sim_end(sim);
 }
 
 /* PROTOCOL 17.4: a back-end is adopted, sends more and settles while its new
@@ -329,9 +313,8 @@ TEST(a_claim_behind_a_total_waits_for_the_packets_between)
 
 /* 17_5_thawed: a commnode is stopped, its children find other parents and go on,
  * then it continues. At no moment is anything vouched for twice. */
-TEST(scenario_17_5_thawed)
+SCENARIO(scenario_17_5_thawed, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     int times = 0;
 
@@ -350,16 +333,14 @@ TEST(scenario_17_5_thawed)
             look(sim, stream, times, 0);
     }
     SYNCED(times, 0);
-    sim_end(sim);
 }
 
 /* PROTOCOL 17.5: a commnode is stopped, a child of it moves, sends more, and dies
  * without anybody who knows for certain. The commnode comes back with the old
  * part of that child, which a sync has left behind: it covers the child, and is
  * not vouched for. */
-TEST(an_old_part_is_not_vouched_for)
+SCENARIO(an_old_part_is_not_vouched_for, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
 
     send_parts(sim, stream);
@@ -374,14 +355,12 @@ TEST(an_old_part_is_not_vouched_for)
         look(sim, stream, 2, 0);
     }
     STATE(0, 2220); /* 1 knew that 3 has ended */
-    sim_end(sim);
 }
 
 /* 17_6_lost_certain: the end of a back-end is certain before its parent sees the
  * link end: for this stream the link ends with LOST (PROTOCOL 17.6). */
-TEST(scenario_17_6_lost_certain)
+SCENARIO(scenario_17_6_lost_certain, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     uint64_t held_ms;
 
@@ -399,7 +378,6 @@ TEST(scenario_17_6_lost_certain)
     CU_ASSERT(sim_now_ms(sim) < held_ms);
     CHECK_IS(look(sim, stream, 1, 0), 0);
     CU_ASSERT_EQUAL(truth(sim, stream, 1), 1101);
-    sim_end(sim);
 }
 
 /* 17_7_farewell: a back-end leaves, and its commnode dies with the farewell at
@@ -430,9 +408,8 @@ TEST(scenario_17_7_farewell)
 }
 
 /* The last member leaves: its part stays. */
-TEST(the_last_one_that_leaves_counts)
+SCENARIO(the_last_one_that_leaves_counts, "0(1(3),2)")
 {
-    struct sim *sim = sim_launch("0(1(3),2)");
     uint32_t stream = open_total(sim);
     int total = 0;
 
@@ -450,14 +427,12 @@ TEST(the_last_one_that_leaves_counts)
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
     STATE(0, 57);
-    sim_end(sim);
 }
 
 /* PROTOCOL 17.7: a back-end leaves while a packet waits for its filter, and gets
  * another parent, for which it packs its total: FAREWELL has the packet too. */
-TEST(a_packet_that_waits_is_in_the_farewell)
+SCENARIO(a_packet_that_waits_is_in_the_farewell, "0(1(2(4)),3)")
 {
-    struct sim *sim = sim_launch("0(1(2(4)),3)");
     uint32_t stream = open_total(sim);
 
     sim_set_filter_ms(sim, 4, 2000);
@@ -469,7 +444,6 @@ TEST(a_packet_that_waits_is_in_the_farewell)
     sim_cut(sim, 4, 2);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
     SYNCED(0, 2 * part_of(4));
-    sim_end(sim);
 }
 
 /* Node `from` sends the front-end the farewell of 4, without a packet. */
@@ -489,23 +463,20 @@ static void inject_farewell(struct sim *sim, uint32_t from, uint32_t stream)
 
 /* PROTOCOL 17.7: node 2 sends the farewell of a back-end that is below node 1.
  * No back-end has left. */
-TEST(a_farewell_of_others_is_not_heard)
+SCENARIO(a_farewell_of_others_is_not_heard, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
 
     send_parts(sim, stream);
     sim_run(sim, 10);
     inject_farewell(sim, 2, stream);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
-    sim_end(sim);
 }
 
 /* 17_7_given_up: the farewell of a back-end that was given up before counts
  * nothing (PROTOCOL 17.7, 17.8). */
-TEST(scenario_17_7_given_up)
+SCENARIO(scenario_17_7_given_up, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
 
     send_parts(sim, stream);
@@ -516,13 +487,11 @@ TEST(scenario_17_7_given_up)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
     SYNCED(1, 0);
     CU_ASSERT_EQUAL(truth(sim, stream, 1), 1101);
-    sim_end(sim);
 }
 
 /* A back-end that joins later begins with nothing (PROTOCOL 17.4). */
-TEST(a_joiner_counts_from_its_first_packet)
+SCENARIO(a_joiner_counts_from_its_first_packet, "0(1(3),2)")
 {
-    struct sim *sim = sim_launch("0(1(3),2)");
     uint32_t stream =
         sim_open_filter(sim, "sum", .grow = true, .kind = STREAM_CUMULATIVE);
     uint32_t joiner;
@@ -536,7 +505,6 @@ TEST(a_joiner_counts_from_its_first_packet)
     sim_send_int(sim, joiner, stream, 100);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     STATE(0, 157);
-    sim_end(sim);
 }
 
 /* PROTOCOL 5.1: calls that take time. A commnode dies while calls of its parent
@@ -564,9 +532,8 @@ TEST(slow_calls_keep_totals_exact)
 }
 
 /* Hostile: a TOTAL that a child may not send costs it its link. */
-TEST(a_false_total_costs_the_link)
+SCENARIO(a_false_total_costs_the_link, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = open_total(sim);
     uint32_t other = sim_open_filter(sim, "sum");
     struct frame bad = {.type = FRAME_TOTAL, .stream = other, .origin = 1};
@@ -581,7 +548,6 @@ TEST(a_false_total_costs_the_link)
     CU_ASSERT(strstr(sim_text(TELL_NODE_REFUSED), "not cumulative") != NULL);
     send_parts(sim, stream);
     SYNCED(1, 0);
-    sim_end(sim);
 }
 
 int main(void)

@@ -5,9 +5,8 @@
 
 /* PROTOCOL 4.3: the n-th packet of one meets the n-th of the others, however
  * early it came. */
-TEST(the_nth_meets_the_nth)
+SCENARIO(the_nth_meets_the_nth, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_send_int(sim, 3, stream, 10);
@@ -21,13 +20,11 @@ TEST(the_nth_meets_the_nth)
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
                  "[ 12] 0 deliver stream 1 wave 2: \"%d\" 222 (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.6: without waiting, each packet goes up alone and at once. */
-TEST(packets_of_an_unaligned_stream_do_not_wait)
+SCENARIO(packets_of_an_unaligned_stream_do_not_wait, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum", .sync = COP_DO_NOT_WAIT);
 
     sim_send_int(sim, 3, stream, 10);
@@ -37,14 +34,12 @@ TEST(packets_of_an_unaligned_stream_do_not_wait)
     sim_send_int(sim, 4, stream, 1);
     sim_run(sim, 2);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3);
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.6: what came within the time goes up together, when it is over and
  * not a millisecond before; a later packet is in the next. */
-TEST(a_time_out_gathers_what_came)
+SCENARIO(a_time_out_gathers_what_came, "0(1,2,3)")
 {
-    struct sim *sim = sim_launch("0(1,2,3)");
     uint32_t stream = sim_open_filter(sim, "sum", .sync = COP_TIME_OUT,
                                       .wave_timeout_ms = 20);
 
@@ -60,14 +55,12 @@ TEST(a_time_out_gathers_what_came)
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
     sim_run(sim, 1);
     expect_taken(sim, 0, stream, 2, 7);
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.2: "nothing new" is an answer, so the wave behind it is not
  * paired with the wrong one. */
-TEST(nothing_new_is_an_answer)
+SCENARIO(nothing_new_is_an_answer, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "int_union");
 
     for (int i = 0; i < 2; i++) {
@@ -83,14 +76,12 @@ TEST(nothing_new_is_an_answer)
     expect_trace(
         sim, "[  2] 0 deliver stream 1 wave 1: \"%ad\" [5] (3 back-ends)\n"
              "[ 12] 0 deliver stream 1 wave 3: \"%ad\" [6] (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.4: a wave that waits only for a child that dies goes at once, and
  * later waves go without it. */
-TEST(a_lost_child_is_not_waited_for)
+SCENARIO(a_lost_child_is_not_waited_for, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_send_int(sim, 3, stream, 10);
@@ -106,13 +97,11 @@ TEST(a_lost_child_is_not_waited_for)
                  "[ 27] 0 deliver stream 1 wave 1: \"%d\" 110 (2 back-ends)\n"
                  "[ 27] 0 told back-end lost 4\n"
                  "[ 52] 0 deliver stream 1 wave 2: \"%d\" 3 (2 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.4: what it had delivered before it died keeps its place. */
-TEST(what_a_lost_child_sent_stays)
+SCENARIO(what_a_lost_child_sent_stays, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
@@ -130,14 +119,12 @@ TEST(what_a_lost_child_sent_stays)
                  "[ 22] 0 deliver stream 1 wave 1: \"%d\" 111 (3 back-ends)\n"
                  "[ 22] 0 deliver stream 1 wave 2: \"%d\" 222 (3 back-ends)\n"
                  "[ 22] 0 deliver stream 1 wave 3: \"%d\" 330 (2 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.4: a branch of several back-ends is not waited for either; they
  * come back by another, and count from the wave that they say. */
-TEST(a_lost_branch_is_not_waited_for)
+SCENARIO(a_lost_branch_is_not_waited_for, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_trace_only(sim, SIM_TRACE_DELIVER);
@@ -152,13 +139,11 @@ TEST(a_lost_branch_is_not_waited_for)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 5, TELL_NODE_ADOPTED), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 6, TELL_NODE_ADOPTED), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.3: a child without members takes no part. */
-TEST(a_node_without_members_takes_no_part)
+SCENARIO(a_node_without_members_takes_no_part, "0(1(3,4),2(5,6))")
 {
-    struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
     struct stream_definition definition = {.up_filter = (char[]){"sum"},
                                            .members = sim_ranks(2, 3, 5)};
     uint32_t stream = sim_open_defined(sim, &definition);
@@ -170,7 +155,6 @@ TEST(a_node_without_members_takes_no_part)
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (2 back-ends)\n");
     CHECK_IS(sim_send(sim, 4, stream, 100, "%d", 1), -ENOENT);
     ranks_fini(&definition.members);
-    sim_end(sim);
 }
 
 static void inject(struct sim *sim,
@@ -196,9 +180,8 @@ static void inject(struct sim *sim,
 
 /* PROTOCOL 4.5: a packet whose wave has gone passes straight up, alone, and
  * says that it is late; it disturbs no wave. */
-TEST(a_late_packet_says_so)
+SCENARIO(a_late_packet_says_so, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_send_all(sim, stream, 2, 4, 1);
@@ -211,13 +194,11 @@ TEST(a_late_packet_says_so)
         sim, "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (3 back-ends)\n"
              "[ 12] 0 deliver stream 1 wave 1 late: \"%d\" 77 (1 back-end)\n"
              "[ 22] 0 deliver stream 1 wave 2: \"%d\" 6 (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 4.5: a number answers all lower ones. */
-TEST(a_number_answers_all_lower_ones)
+SCENARIO(a_number_answers_all_lower_ones, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     for (int i = 1; i <= 3; i++) {
@@ -230,13 +211,11 @@ TEST(a_number_answers_all_lower_ones)
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 11 (2 back-ends)\n"
                  "[  2] 0 deliver stream 1 wave 2: \"%d\" 22 (2 back-ends)\n"
                  "[  2] 0 deliver stream 1 wave 3: \"%d\" 133 (3 back-ends)\n");
-    sim_end(sim);
 }
 
 /* PROTOCOL 2.4: an empty packet is a packet, and its sender is counted. */
-TEST(a_packet_without_values_counts)
+SCENARIO(a_packet_without_values_counts, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     uint32_t stream = sim_open_filter(sim, "count");
 
     for (uint32_t rank = 2; rank <= 4; rank++)
@@ -244,5 +223,4 @@ TEST(a_packet_without_values_counts)
     sim_run(sim, 10);
     expect_trace(sim,
                  "[  2] 0 deliver stream 1 wave 1: \"%ud\" 3 (3 back-ends)\n");
-    sim_end(sim);
 }

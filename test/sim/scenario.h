@@ -1,14 +1,15 @@
 /* scenario.h - what scenarios say besides sim.h: they launch a world, ask and
  * wait, and look at what came.
  *
- *     struct sim *sim = sim_launch("0(1(3,4),2)");
- *     uint32_t stream = sim_open_filter(sim, "sum");
+ *     SCENARIO(a_death_is_told, "0(1(3,4),2)")
+ *     {
+ *         uint32_t stream = sim_open_filter(sim, "sum");
  *
- *     sim_send_int(sim, 3, stream, 10);
- *     sim_kill_at(sim, 4, 25);
- *     sim_run(sim, 100);
- *     expect(sim, "0 told back-end lost 4");
- *     sim_end(sim);
+ *         sim_send_int(sim, 3, stream, 10);
+ *         sim_kill_at(sim, 4, 25);
+ *         sim_run(sim, 100);
+ *         expect(sim, "0 told back-end lost 4");
+ *     }
  *
  * A hop takes exactly 1 ms; times in a trace count from the last sim_launch(),
  * sim_open_stream() or sim_trace_from_here(). Nodes are named by rank. One
@@ -44,6 +45,19 @@ char *sim_spread_tree(uint32_t victims);
 
 /* Check that the machine did nothing that it may not; free the world. */
 void sim_end(struct sim *sim);
+
+/* SCENARIO(name, tree) { ... } is a test in a world `sim` that has launched; the
+ * world ends behind it. */
+#define SCENARIO(name, tree)                                                   \
+    static void play_##name(struct sim *sim);                                  \
+    TEST(name)                                                                 \
+    {                                                                          \
+        struct sim *sim = sim_launch(tree);                                    \
+                                                                               \
+        play_##name(sim);                                                      \
+        sim_end(sim);                                                          \
+    }                                                                          \
+    static void play_##name(struct sim *sim)
 
 /* Let so much time pass. */
 void sim_run(struct sim *sim, uint64_t for_ms);
