@@ -33,11 +33,10 @@ static bool has_poison(struct sim *sim,
     return found;
 }
 
-static struct sim *launch(const char *tree)
-{
-    return sim_launch(tree, .times = {.filter_timeout_ms = 1000},
-                      .poison = has_poison);
-}
+/* Calls end after a second, and those that take POISON in crash their node. */
+#define POISONED(name, tree)                                                   \
+    SCENARIO(name, tree, .times = {.filter_timeout_ms = 1000},                 \
+             .poison = has_poison)
 
 static unsigned alive_count(struct sim *sim)
 {
@@ -53,9 +52,8 @@ static unsigned alive_count(struct sim *sim)
 /* PROTOCOL 11.5, 16.13, 16_13_poison: an exact stream would put out the packet
  * again and again. It fails at the first crash that is reported, and the tree
  * lives. (Crashes without a report: too_many_redos_end_the_stream.) */
-TEST(scenario_16_13_poison)
+POISONED(scenario_16_13_poison, TREE)
 {
-    struct sim *sim = launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_EXACT);
     uint32_t other = sim_open_filter(sim, "sum");
 
@@ -68,15 +66,13 @@ TEST(scenario_16_13_poison)
     sim_send_all(sim, other, 5, 12, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 8);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.5: the orphan's packed state would crash each adopter and, in the
  * end, the tool. The stream fails at the first crash: one node is lost. The
  * event names node, stream, wave and signal; another stream goes on. */
-TEST(a_state_that_crashes_every_adopter)
+POISONED(a_state_that_crashes_every_adopter, TREE)
 {
-    struct sim *sim = launch(TREE);
     uint32_t stream = sim_open_filter(sim, "int_union");
     uint32_t other = sim_open_filter(sim, "int_union");
 
@@ -101,14 +97,13 @@ TEST(a_state_that_crashes_every_adopter)
     for (uint32_t rank = 5; rank <= 12; rank++)
         sim_send_set(sim, rank, other, (int)rank);
     CU_ASSERT_EQUAL(sim_sync_now(sim, other), 0);
-    sim_end(sim);
 }
 
 /* The same of a wave on a stream whose filter has no state, in a tree with two
  * levels of commnodes. */
-TEST(a_wave_that_crashes_its_node)
+POISONED(a_wave_that_crashes_its_node,
+         "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")
 {
-    struct sim *sim = launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
     uint32_t stream = sim_open_filter(sim, "sum");
     uint32_t other = sim_open_filter(sim, "sum");
 
@@ -120,14 +115,13 @@ TEST(a_wave_that_crashes_its_node)
     sim_send_all(sim, other, 7, 14, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_last(sim, 0, other), 8);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.5: packets that are not stable are sent again to each adopted
  * child. The stream is gone before they reach the nodes below. */
-TEST(a_packet_that_crashes_on_its_way_down)
+POISONED(a_packet_that_crashes_on_its_way_down,
+         "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")
 {
-    struct sim *sim = launch("0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))");
     struct stream_definition definition = {.down_filter = (char[]){"max"}};
     uint32_t stream = sim_open_defined(sim, &definition);
 
@@ -138,14 +132,12 @@ TEST(a_packet_that_crashes_on_its_way_down)
     CU_ASSERT_EQUAL(alive_count(sim), 13); /* 1 and 2 got it at one time */
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.5: a node that is killed in the middle of a filter call is no
  * reason to end a stream. */
-TEST(a_kill_during_a_call_is_not_the_filters)
+POISONED(a_kill_during_a_call_is_not_the_filters, TREE)
 {
-    struct sim *sim = launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     for (uint32_t node = 1; node <= 3; node++) {
@@ -162,14 +154,12 @@ TEST(a_kill_during_a_call_is_not_the_filters)
     sim_send_all(sim, stream, 5, 12, 1);
     sim_run(sim, 2000);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 8);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.5: a report that reaches an orphan goes no further. The next crash
  * is reported. */
-TEST(a_report_that_is_lost)
+POISONED(a_report_that_is_lost, "0(1(2(3(7,8),4(9,10)),5(11,12)),6(13,14))")
 {
-    struct sim *sim = launch("0(1(2(3(7,8),4(9,10)),5(11,12)),6(13,14))");
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_crash(sim, 1);
@@ -181,13 +171,11 @@ TEST(a_report_that_is_lost)
     sim_send_all(sim, stream, 9, 10, POISON);
     sim_run(sim, 60000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
-    sim_end(sim);
 }
 
 /* PROTOCOL 11.5: of a filter that hangs, the second node is the last. */
-TEST(a_call_that_hangs_at_every_adopter)
+POISONED(a_call_that_hangs_at_every_adopter, TREE)
 {
-    struct sim *sim = launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     for (uint32_t node = 1; node <= 2; node++) {
@@ -203,13 +191,11 @@ TEST(a_call_that_hangs_at_every_adopter)
                "a filter of stream 1 has hung in a second node, so the stream "
                "has ended: node 2: "));
     CU_ASSERT_EQUAL(alive_count(sim), 11);
-    sim_end(sim);
 }
 
 /* A stream that fails while it opens: the opening fails. */
-TEST(an_opening_ends_with_its_stream)
+POISONED(an_opening_ends_with_its_stream, TREE)
 {
-    struct sim *sim = launch(TREE);
     struct stream_definition definition = {.up_filter = (char[]){"sum"}};
     uint32_t stream;
 
@@ -223,14 +209,12 @@ TEST(an_opening_ends_with_its_stream)
     CU_ASSERT_EQUAL(sim_code(TELL_OPENED), -EIO);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
     CU_ASSERT_EQUAL(alive_count(sim), 12);
-    sim_end(sim);
 }
 
 /* A node whose own call of the stream runs when the stream fails: it removes
  * the stream when the call returns, and nobody calls the filter again. */
-TEST(a_call_that_is_out_when_its_stream_fails)
+POISONED(a_call_that_is_out_when_its_stream_fails, TREE)
 {
-    struct sim *sim = launch(TREE);
     uint32_t stream = sim_open_filter(sim, "sum");
 
     sim_set_filter_ms(sim, 2, 500);
@@ -242,5 +226,4 @@ TEST(a_call_that_is_out_when_its_stream_fails)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
     CU_ASSERT_EQUAL(sim_lines(sim, "] 2 *stream 1"), 1);
     CU_ASSERT_EQUAL(alive_count(sim), 12);
-    sim_end(sim);
 }

@@ -76,11 +76,6 @@ static void end_rows(struct sim *sim)
     sim_end(sim);
 }
 
-static struct sim *breakable(const char *tree)
-{
-    return sim_launch(tree, .allow_injection = true);
-}
-
 /* PROTOCOL 15.1, 15.2: each node answers for itself, once, under the parent
  * that it has. */
 TEST(every_node_answers)
@@ -110,9 +105,8 @@ TEST(every_node_answers)
 
 /* PROTOCOL 15.1: an observer is neither member nor child: no node hears of it,
  * and the network ends without it. */
-TEST(an_observer_is_not_a_child)
+SCENARIO(an_observer_is_not_a_child, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     struct frame nothing = {0};
     uint32_t observer = sim_observe(sim, 0, &nothing);
 
@@ -123,14 +117,13 @@ TEST(an_observer_is_not_a_child)
     CU_ASSERT(sim_has_exited(sim, 0));
     CU_ASSERT(read_answer(sim, observer));
     CU_ASSERT_EQUAL(code, -ENOTCONN);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.1: an observer that asks nothing is let go, as is one that asks
  * something else, and there are never too many. */
-TEST(an_observer_that_asks_nothing_is_let_go)
+SCENARIO(an_observer_that_asks_nothing_is_let_go, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     struct frame nothing = {0};
     struct frame data = {.type = FRAME_DATA, .stream = 1, .sequence = 1};
     struct frame too_long = question(LIMIT_STATUS_MS + 1);
@@ -154,26 +147,23 @@ TEST(an_observer_that_asks_nothing_is_let_go)
     CU_ASSERT(sim_is_over(sim, other));
     ask_status(sim);
     CU_ASSERT_EQUAL(rows.count, 15);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.1: only the front-end answers. */
-TEST(a_commnode_refers_to_the_front_end)
+SCENARIO(a_commnode_refers_to_the_front_end, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     ask_node(sim, 3, question(1000), 10);
     CU_ASSERT_EQUAL(code, -ENXIO);
     CU_ASSERT_EQUAL(rows.count, 0);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.2: several observers that ask at once share rounds; each gets
  * what was so after it had asked. An observer that leaves meanwhile is not
  * missed. */
-TEST(several_observers_ask_at_once)
+SCENARIO(several_observers_ask_at_once, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     struct frame frame = question(1000);
     uint32_t observers[4];
 
@@ -187,15 +177,13 @@ TEST(several_observers_ask_at_once)
         CU_ASSERT_EQUAL(rows.count, 15);
     }
     CU_ASSERT(!sim_answer(sim, observers[0]));
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.3: a node that does not answer is told as silent, by its parent,
  * in time; of those below it nothing is known. */
-TEST(a_node_that_does_not_answer_is_silent)
+SCENARIO(a_node_that_does_not_answer_is_silent, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_freeze(sim, 5, 2000);
     sim_freeze(sim, 8, 2000);
     sim_run(sim, 100);
@@ -216,15 +204,13 @@ TEST(a_node_that_does_not_answer_is_silent)
     ask_status(sim);
     check_states(0, 14, ROW_UP);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.4: the round trip of each link is measured for the answer; a
  * node whose children are slow is not slow itself. */
-TEST(round_trips_are_measured)
+SCENARIO(round_trips_are_measured, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_freeze(sim, 7, 300);
     ask_status(sim);
     CU_ASSERT_EQUAL(row_of(0)->round_us, ROW_UNKNOWN);
@@ -232,7 +218,7 @@ TEST(round_trips_are_measured)
     CU_ASSERT_EQUAL(row_of(3)->round_us, 2000);
     CU_ASSERT_EQUAL(row_of(8)->round_us, 2000);
     CU_ASSERT(row_of(7)->round_us > 250000);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* Why `rank` is lost begins so. */
@@ -246,10 +232,8 @@ static void check_reason(uint32_t rank, const char *begin)
 /* PROTOCOL 15.5: a lost commnode stands where it was; its children stand under
  * their adopters, and name the parent before; nodes above it are degraded
  * while it is lost. */
-TEST(a_lost_commnode_is_shown)
+SCENARIO(a_lost_commnode_is_shown, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_run(sim, 1000);
     sim_crash(sim, 3);
     sim_run(sim, 3000);
@@ -272,15 +256,13 @@ TEST(a_lost_commnode_is_shown)
     CU_ASSERT_EQUAL(row_of(1)->age_ms, row_of(3)->age_ms);
     check_states(2, 2, ROW_UP);
     check_states(4, 14, ROW_UP);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.5: back-ends that are given up are lost; nodes that look for a
  * parent are orphans. */
-TEST(orphans_and_lost_back_ends_are_shown)
+SCENARIO(orphans_and_lost_back_ends_are_shown, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_crash(sim, 14);
     sim_run(sim, 500);
     /* 11 and 12 do not look for a parent before they are thawed */
@@ -298,16 +280,14 @@ TEST(orphans_and_lost_back_ends_are_shown)
     sim_run(sim, 10000);
     ask_status(sim);
     check_states(11, 12, ROW_UP);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.5: what is silent, or without a way to the front-end, is an
  * orphan that may be dead, or that comes back; after too long it is lost, and
  * the reason is shown. A node that is up has none. */
-TEST(the_reason_of_a_loss_is_shown)
+SCENARIO(the_reason_of_a_loss_is_shown, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
-
     sim_vanish(sim, 14);
     sim_freeze(sim, 3, 5000);
     sim_run(sim, 4000);
@@ -326,7 +306,7 @@ TEST(the_reason_of_a_loss_is_shown)
     check_reason(3, "nothing was heard for 3000 ms");
     check_states(14, 14, ROW_LOST);
     check_reason(14, "nobody has reached it for 66000 ms");
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.3: links that end in the middle of a round, up and down, leave no
@@ -354,9 +334,8 @@ TEST(a_round_survives_deaths)
 }
 
 /* PROTOCOL 15.2: a wrong answer ends its sender's link, or does nothing. */
-TEST(wrong_answers_do_no_harm)
+SCENARIO(wrong_answers_do_no_harm, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     struct frame late = {.type = FRAME_ROWS, .sequence = 77};
     struct frame heard = {.type = FRAME_HEARD, .sequence = 1};
     struct frame status = {.type = FRAME_STATUS, .count = 0, .sequence = 1};
@@ -368,13 +347,12 @@ TEST(wrong_answers_do_no_harm)
     sim_inject(sim, 2, 0, &status); /* that goes down only */
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.6: where injections are not allowed there are none. */
-TEST(injections_need_permission)
+SCENARIO(injections_need_permission, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     struct frame frame = injection(COP_INJECT_KILL, 3, 0);
 
     ask_node(sim, 0, frame, 10);
@@ -387,15 +365,13 @@ TEST(injections_need_permission)
     sim_run(sim, 1000);
     CU_ASSERT(sim_is_alive(sim, 1));
     CU_ASSERT(sim_is_alive(sim, 3));
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.6: a kill, a freeze and a cut reach their victim, at any depth.
  */
-TEST(injections_reach_their_victim)
+SCENARIO(injections_reach_their_victim, TREE, .allow_injection = true)
 {
-    struct sim *sim = breakable(TREE);
-
     ask_node(sim, 0, injection(COP_INJECT_KILL, 3, 0), 100);
     CU_ASSERT_EQUAL(code, 0);
     CU_ASSERT(!sim_is_alive(sim, 3));
@@ -419,14 +395,12 @@ TEST(injections_reach_their_victim)
     sim_run(sim, 1000);
     ask_status(sim);
     CU_ASSERT_EQUAL(row_of(4)->state, ROW_UP);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.6: what makes no sense is refused, in words. */
-TEST(senseless_injections_are_refused)
+SCENARIO(senseless_injections_are_refused, TREE, .allow_injection = true)
 {
-    struct sim *sim = breakable(TREE);
-
     ask_node(sim, 0, injection(COP_INJECT_KILL, 0, 0), 10);
     CU_ASSERT_EQUAL(code, -EINVAL);
     ask_node(sim, 0, injection(COP_INJECT_KILL, 99, 0), 10);
@@ -442,7 +416,7 @@ TEST(senseless_injections_are_refused)
     ask_node(sim, 0, injection(COP_INJECT_KILL, 3, 0), 10);
     CU_ASSERT_EQUAL(code, -EHOSTUNREACH);
     CU_ASSERT(*text != '\0');
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* Ask for recoveries from number `*next` on; there is room for 16. */
@@ -463,9 +437,8 @@ static size_t ask_recoveries(struct sim *sim,
 }
 
 /* PROTOCOL 15.7: what orphans have reported can be asked for, by number. */
-TEST(recoveries_can_be_asked_for)
+SCENARIO(recoveries_can_be_asked_for, TREE)
 {
-    struct sim *sim = sim_launch(TREE);
     struct cop_recovered list[16];
     uint64_t next = UINT64_MAX;
 
@@ -488,7 +461,7 @@ TEST(recoveries_can_be_asked_for)
     next = 1;
     CU_ASSERT_EQUAL(ask_recoveries(sim, list, &next), 1);
     CU_ASSERT_EQUAL(next, 2);
-    end_rows(sim);
+    rows_fini(&rows);
 }
 
 /* PROTOCOL 15.7: the last 4,096 are kept. Cuts by the dozen make more. */

@@ -46,13 +46,13 @@ char *sim_spread_tree(uint32_t victims);
 /* Check that the machine did nothing that it may not; free the world. */
 void sim_end(struct sim *sim);
 
-/* SCENARIO(name, tree) { ... } is a test in a world `sim` that has launched; the
- * world ends behind it. */
-#define SCENARIO(name, tree)                                                   \
+/* SCENARIO(name, tree) { ... } is a test in a world `sim` that has launched, and
+ * that ends behind the test. Fields of a configuration may follow the tree. */
+#define SCENARIO(name, ...)                                                    \
     static void play_##name(struct sim *sim);                                  \
     TEST(name)                                                                 \
     {                                                                          \
-        struct sim *sim = sim_launch(tree);                                    \
+        struct sim *sim = sim_launch(__VA_ARGS__);                             \
                                                                                \
         play_##name(sim);                                                      \
         sim_end(sim);                                                          \
