@@ -17,15 +17,20 @@ static struct wave *make_wave(enum cop_sync sync)
     return wave;
 }
 
-/* With the children in slots 0 and 1, of ranks 10 and 11. */
-static struct wave *make_pair(enum cop_sync sync)
-{
-    struct wave *wave = make_wave(sync);
-
-    CHECK_OK(wave_join(wave, 0, 10, 0));
-    CHECK_OK(wave_join(wave, 1, 11, 0));
-    return wave;
-}
+/* PAIR(name, sync) { ... } is a test of a `wave` with two children, of the ranks
+ * 10 and 11, in slots 0 and 1. */
+#define PAIR(name, sync)                                                       \
+    static void pair_##name(struct wave *wave);                                \
+    TEST(name)                                                                 \
+    {                                                                          \
+        struct wave *wave = make_wave(sync);                                   \
+                                                                               \
+        CHECK_OK(wave_join(wave, 0, 10, 0));                                   \
+        CHECK_OK(wave_join(wave, 1, 11, 0));                                   \
+        pair_##name(wave);                                                     \
+        wave_free(wave);                                                       \
+    }                                                                          \
+    static void pair_##name(struct wave *wave)
 
 /* Child `rank` in `slot` sends a packet of `sequence` with these flags, of
  * `count` back-ends. */
@@ -81,10 +86,8 @@ static void check_none(struct wave *wave)
 }
 
 /* PROTOCOL 4.3: a wave waits for every child that counts; n-th meets n-th. */
-TEST(a_wave_waits_for_all)
+PAIR(a_wave_waits_for_all, COP_WAIT_FOR_ALL)
 {
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
-
     put_packet(wave, 0, 1);
     put_packet(wave, 0, 2);
     check_none(wave);
@@ -94,7 +97,6 @@ TEST(a_wave_waits_for_all)
     put_packet(wave, 1, 2);
     check_set(wave, 2, 2);
     CU_ASSERT_EQUAL(wave_level(wave), 2);
-    wave_free(wave);
 }
 
 /* PROTOCOL 4.1: only the packet flagged LAST answers its wave. */
@@ -114,9 +116,8 @@ TEST(the_last_packet_answers)
 }
 
 /* PROTOCOL 4.2: an empty answer is an answer, and is left out of the set. */
-TEST(an_empty_answer_counts)
+PAIR(an_empty_answer_counts, COP_WAIT_FOR_ALL)
 {
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct wave_set set;
 
     put_packet(wave, 0, 1);
@@ -124,7 +125,6 @@ TEST(an_empty_answer_counts)
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
     CU_ASSERT_EQUAL(set.contributors, 4);
-    wave_free(wave);
 }
 
 /* Child 10 answers waves `first` to `last` with nothing, of `count` back-ends. */
@@ -139,12 +139,11 @@ static void put_empty(struct wave *wave,
 
 /* PROTOCOL 4.2: empty answers need no credit: those that wait for another child
  * take little, however many they are, and each still answers its wave. */
-TEST(empty_answers_wait_in_little_room)
+PAIR(empty_answers_wait_in_little_room, COP_WAIT_FOR_ALL)
 {
     enum {
         MANY = 10000
     };
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct wave_set set;
 
     put_empty(wave, 1, MANY, 3);
@@ -163,15 +162,12 @@ TEST(empty_answers_wait_in_little_room)
         CHECK_IS(wave_take(wave, 0, false, &set), 0);
     }
     CU_ASSERT_EQUAL(wave_bytes(wave), 0);
-    wave_free(wave);
 }
 
 /* PROTOCOL 4.4: what a lost child had delivered keeps its place, and nobody
  * waits for what it had not; its slot may be another's at once. */
-TEST(a_lost_child_is_not_waited_for)
+PAIR(a_lost_child_is_not_waited_for, COP_WAIT_FOR_ALL)
 {
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
-
     put_packet(wave, 0, 1);
     put_packet(wave, 0, 2);
     put_packet(wave, 0, 3);
@@ -182,7 +178,6 @@ TEST(a_lost_child_is_not_waited_for)
     check_set(wave, 2, 2);
     check_set(wave, 3, 1);
     check_none(wave);
-    wave_free(wave);
 }
 
 /* PROTOCOL 4.5: a child counts from the wave that it was told; what it sends
@@ -213,9 +208,8 @@ TEST(a_child_counts_from_its_wave_on)
 }
 
 /* PROTOCOL 4.5: a number answers all lower ones; LATE never answers. */
-TEST(a_number_answers_lower_ones)
+PAIR(a_number_answers_lower_ones, COP_WAIT_FOR_ALL)
 {
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct wave_set set;
 
     put_packet(wave, 0, 1);
@@ -228,14 +222,12 @@ TEST(a_number_answers_lower_ones)
     check_none(wave);
     wave_answer(wave, 0, 5);
     check_set(wave, 5, 1);
-    wave_free(wave);
 }
 
 /* PROTOCOL 4.1: after a sync unequal numbers of packets pair again. */
-TEST(an_epoch_pairs_again)
+PAIR(an_epoch_pairs_again, COP_WAIT_FOR_ALL)
 {
     uint64_t epoch = UINT64_C(1) << PACKET_WAVE_BITS;
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
 
     put_packet(wave, 0, 1);
     put_packet(wave, 0, 2);
@@ -250,26 +242,21 @@ TEST(an_epoch_pairs_again)
     CU_ASSERT_EQUAL(wave_level(wave), epoch);
     put_packet(wave, 0, epoch + 1);
     check_set(wave, epoch + 1, 2);
-    wave_free(wave);
 }
 
 /* PROTOCOL 4.6: do_not_wait gives each packet alone, in order of arrival. */
-TEST(do_not_wait_does_not_wait)
+PAIR(do_not_wait_does_not_wait, COP_DO_NOT_WAIT)
 {
-    struct wave *wave = make_pair(COP_DO_NOT_WAIT);
-
     for (uint32_t i = 1; i <= 50; i++)
         put_packet(wave, i % 2, i);
     for (uint32_t i = 1; i <= 50; i++)
         check_set(wave, i, 1);
     check_none(wave);
-    wave_free(wave);
 }
 
 /* PROTOCOL 4.6: time_out releases at its time, when all are in, or in haste. */
-TEST(time_out_releases_in_time)
+PAIR(time_out_releases_in_time, COP_TIME_OUT)
 {
-    struct wave *wave = make_pair(COP_TIME_OUT);
     struct wave_set set;
 
     CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
@@ -285,7 +272,6 @@ TEST(time_out_releases_in_time)
     put_packet(wave, 1, 2);
     CHECK_IS(wave_take(wave, 0, true, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
-    wave_free(wave);
 }
 
 /* Wave `n` of `epoch`. */
@@ -312,10 +298,8 @@ static void check_timed(struct wave *wave,
 }
 
 /* PROTOCOL 4.6, 10.6: a set has packets of one epoch, the oldest first. */
-TEST(a_timed_set_does_not_mix_epochs)
+PAIR(a_timed_set_does_not_mix_epochs, COP_TIME_OUT)
 {
-    struct wave *wave = make_pair(COP_TIME_OUT);
-
     put_packet(wave, 0, in_epoch(1, 1));
     put_packet(wave, 0, in_epoch(2, 1));
     put_packet(wave, 1, in_epoch(2, 1));
@@ -325,15 +309,12 @@ TEST(a_timed_set_does_not_mix_epochs)
     CU_ASSERT_EQUAL(wave_deadline_ms(wave), 100);
     check_timed(wave, in_epoch(2, 1), 2, false);
     CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
-    wave_free(wave);
 }
 
 /* PROTOCOL 4.6, 10.6: a packet of an epoch whose successor has begun here
  * keeps its number, which a settled claim waits for, and is late. */
-TEST(what_comes_after_the_next_epoch_began_is_late)
+PAIR(what_comes_after_the_next_epoch_began_is_late, COP_TIME_OUT)
 {
-    struct wave *wave = make_pair(COP_TIME_OUT);
-
     put_packet(wave, 0, in_epoch(2, 7));
     check_timed(wave, in_epoch(2, 7), 1, false);
     put_packet(wave, 0, in_epoch(2, 8));
@@ -343,13 +324,11 @@ TEST(what_comes_after_the_next_epoch_began_is_late)
     check_timed(wave, in_epoch(2, 8), 1, false);
     put_packet(wave, 1, in_epoch(2, 1));
     check_timed(wave, in_epoch(2, 9), 1, false);
-    wave_free(wave);
 }
 
 /* PROTOCOL 5.6: what goes against the direction is in no wave. */
-TEST(against_the_direction_is_alone)
+PAIR(against_the_direction_is_alone, COP_WAIT_FOR_ALL)
 {
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct wave_set set;
 
     put_packet(wave, 0, 0);
@@ -357,15 +336,12 @@ TEST(against_the_direction_is_alone)
     CU_ASSERT_EQUAL(set.sequence, 0);
     CU_ASSERT_FALSE(set.late);
     check_none(wave);
-    wave_free(wave);
 }
 
 /* PROTOCOL 3.4: what waits for the rest of its wave is lent its credit, once,
  * also when it becomes the next wave only after another was released. */
-TEST(an_incomplete_wave_is_lent_credit)
+PAIR(an_incomplete_wave_is_lent_credit, COP_WAIT_FOR_ALL)
 {
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
-
     put_packet(wave, 0, 1);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
     for (int i = 0; i < 3; i++)
@@ -376,14 +352,12 @@ TEST(an_incomplete_wave_is_lent_credit)
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 3 * FRAME_HEADER_LEN);
     CU_ASSERT_EQUAL(wave_lend(wave, 0), 0);
     CU_ASSERT_EQUAL(wave_lend(wave, 1), 0);
-    wave_free(wave);
 }
 
 /* Of a wave of very many packets each is looked at once, not each time that one
  * comes: that would be for minutes. */
-TEST(many_parts_are_lent_one_by_one)
+PAIR(many_parts_are_lent_one_by_one, COP_WAIT_FOR_ALL)
 {
-    struct wave *wave = make_pair(COP_WAIT_FOR_ALL);
     struct wave_set set;
     int i;
 
@@ -399,7 +373,6 @@ TEST(many_parts_are_lent_one_by_one)
     CHECK_IS(wave_take(wave, 0, false, &set), 1);
     CU_ASSERT_EQUAL(set.count, 400002);
     CU_ASSERT_EQUAL(wave_bytes(wave), 0);
-    wave_free(wave);
 }
 
 /* The next set has packets of just these ranks, in this order. */
