@@ -14,6 +14,12 @@ struct alone {
 
 /* Make the node and start it. */
 void alone_init(struct alone *alone, const struct node_config *config);
+
+/* The same on host "h" at address "a", with these fields of a configuration. */
+#define alone_begin(alone, ...)                                                \
+    alone_init(alone, &(struct node_config){                                   \
+                          .host = "h", .address = "a", __VA_ARGS__})
+
 /* Free it. */
 void alone_fini(struct alone *alone);
 

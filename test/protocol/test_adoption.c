@@ -29,19 +29,11 @@ enum {
 static struct alone begin_candidate(void)
 {
     struct node_child children[] = {{2, "c", NODE_COMMNODE, 1}};
-    struct node_config config = {
-        .role = NODE_COMMNODE,
-        .rank = 1,
-        .depth = 1,
-        .host = "a",
-        .address = "127.0.0.1 4711",
-        .children = children,
-        .child_count = 1,
-    };
     struct roster roster = {0};
     struct alone it;
 
-    alone_init(&it, &config);
+    alone_begin(&it, .role = NODE_COMMNODE, .rank = 1, .depth = 1,
+                .children = children, .child_count = 1);
     alone_link_up(&it, TO_PARENT, 0, NODE_FRONTEND, 0);
     CHECK_OK(roster_add_internal(&roster, 0, RANK_NONE, 2, "127.0.0.1 1"));
     CHECK_OK(roster_add_internal(&roster, 1, 0, 1, "127.0.0.1 2"));

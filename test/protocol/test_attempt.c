@@ -19,16 +19,9 @@ static void root_init(struct alone *root)
 {
     struct node_child children[] = {{1, "h", NODE_COMMNODE, 0},
                                     {2, "h", NODE_COMMNODE, 0}};
-    struct node_config config = {
-        .role = NODE_FRONTEND,
-        .host = "h",
-        .address = "a",
-        .children = children,
-        .child_count = 2,
-        .next_rank = 5,
-    };
 
-    alone_init(root, &config);
+    alone_begin(root, .role = NODE_FRONTEND, .children = children,
+                .child_count = 2, .next_rank = 5);
     for (uint32_t rank = 1; rank <= 2; rank++) {
         struct roster roster = {0};
 

@@ -46,20 +46,13 @@ static void check_slots(struct node *node, struct stream *stream)
 TEST(what_does_not_hold_is_named)
 {
     struct node_child child = {1, "h", NODE_COMMNODE, 0};
-    struct node_config config = {
-        .role = NODE_FRONTEND,
-        .host = "h",
-        .address = "a",
-        .children = &child,
-        .child_count = 1,
-        .next_rank = 2,
-    };
     struct ranks_run touching[] = {{4, 6}, {7, 7}};
     struct stream *zero;
     struct alone alone;
     struct node *node;
 
-    alone_init(&alone, &config);
+    alone_begin(&alone, .role = NODE_FRONTEND, .children = &child,
+                .child_count = 1, .next_rank = 2);
     alone_link_up(&alone, 0, 1, NODE_COMMNODE, 0);
     node = alone.node;
     zero = node->streams[0];

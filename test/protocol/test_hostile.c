@@ -18,17 +18,9 @@
 static void victim_init(struct alone *victim, enum node_role role)
 {
     struct node_child children[] = {{2, "h", NODE_COMMNODE, 0}};
-    struct node_config config = {
-        .role = role,
-        .rank = role == NODE_FRONTEND ? 0 : 1,
-        .host = "h",
-        .address = "a",
-        .children = children,
-        .child_count = 1,
-        .next_rank = 1000,
-    };
 
-    alone_init(victim, &config);
+    alone_begin(victim, .role = role, .rank = role == NODE_FRONTEND ? 0 : 1,
+                .children = children, .child_count = 1, .next_rank = 1000);
     if (role != NODE_FRONTEND)
         alone_link_up(victim, 0, 0, NODE_FRONTEND, 0);
     alone_link_up(victim, 1, 2, NODE_COMMNODE, 0);

@@ -64,17 +64,9 @@ static void victim_link(struct alone *victim, enum node_role role)
         {LEAF, "h", NODE_BACKEND, 0},
         {LEAF + 1, "h", NODE_BACKEND, 0},
     };
-    struct node_config config = {
-        .role = role,
-        .rank = role == NODE_FRONTEND ? 0 : OWN,
-        .host = "h",
-        .address = "a",
-        .children = children,
-        .child_count = 3,
-        .next_rank = 1000,
-    };
 
-    alone_init(victim, &config);
+    alone_begin(victim, .role = role, .rank = role == NODE_FRONTEND ? 0 : OWN,
+                .children = children, .child_count = 3, .next_rank = 1000);
     if (role != NODE_FRONTEND)
         alone_link_up(victim, PARENT_LINK, 0, NODE_FRONTEND, 0);
     alone_link_up(victim, INNER_LINK, INNER, NODE_COMMNODE, 0);
@@ -556,8 +548,6 @@ TEST(each_kind_of_stream_has_its_packets)
 /* PROTOCOL 16.5: a back-end does not keep a packet whose wave is final already. */
 TEST(what_is_final_is_not_kept)
 {
-    struct node_config config = {
-        .role = NODE_BACKEND, .rank = LEAF, .host = "h", .address = "a"};
     struct frame final = msg_final_encode(
         &(struct msg_final){.stream = 1, .sender = 0, .level = 2});
     struct event event = {.type = EVENT_SEND, .stream = 1};
@@ -565,7 +555,7 @@ TEST(what_is_final_is_not_kept)
     uint64_t packets, bytes;
     struct alone victim;
 
-    alone_init(&victim, &config);
+    alone_begin(&victim, .role = NODE_BACKEND, .rank = LEAF);
     alone_link_up(&victim, PARENT_LINK, 0, NODE_FRONTEND, 0);
     take_open(&victim, STREAM_EXACT);
     alone_take(&victim, PARENT_LINK, final);
