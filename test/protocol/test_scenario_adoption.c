@@ -86,12 +86,11 @@ static struct sim *launch_spread(unsigned victims)
 /* How many back-ends node `rank` is the parent of. */
 static unsigned backends_of(struct sim *sim, uint32_t rank)
 {
-    uint32_t at = rank;
     unsigned count = 0;
 
     for (uint32_t i = 0; i < sim_count(sim); i++)
         count += sim_role(sim, i) == NODE_BACKEND && sim_is_alive(sim, i) &&
-                 sim_parent(sim, i) == at;
+                 sim_parent(sim, i) == rank;
     return count;
 }
 

@@ -282,22 +282,19 @@ static enum sim_tampering remember_call(struct sim *sim,
  * there, whatever becomes of the link that it came on. */
 TEST(what_is_in_a_filter_is_not_written_to)
 {
-    static char count[] = "count";
-    struct outstanding out = {.index = SIM_NONE};
+    struct outstanding out = {.index = 3};
     struct sim *sim = sim_launch("0(1(3(5,6)),2(4(7)))",
                                  .tamper = remember_call, .tamper_arg = &out);
-    uint32_t stream = sim_open_stream(sim, .down_filter = count);
-    uint32_t index = 3;
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
 
-    out.index = index;
-    sim_set_filter_ms(sim, index, 1000);
+    sim_set_filter_ms(sim, 3, 1000);
     post_bytes(sim, 0, stream, PACKET);
     sim_run(sim, 10);
     CU_ASSERT_FATAL(out.call != NULL);
     sim_crash(sim, 1);
     sim_run(sim, 100);
-    CU_ASSERT(sim_parent(sim, index) != SIM_NONE);
-    CU_ASSERT_NOT_EQUAL(sim_parent(sim, index), 1);
+    CU_ASSERT(sim_parent(sim, 3) != SIM_NONE);
+    CU_ASSERT_NOT_EQUAL(sim_parent(sim, 3), 1);
     CU_ASSERT_EQUAL(out.call->inputs[0].flags, out.input.flags);
     CU_ASSERT_EQUAL(out.call->inputs[0].count, out.input.count);
     sim_run(sim, 5000);

@@ -22,8 +22,7 @@ static uint64_t kept_packets(struct sim *sim, uint32_t rank, uint32_t stream)
 {
     uint64_t packets = 0, bytes = 0;
 
-    CHECK_OK(node_unfinal(sim_node(sim, sim_find(sim, rank)), stream, &packets,
-                          &bytes));
+    CHECK_OK(node_unfinal(sim_node(sim, rank), stream, &packets, &bytes));
     return packets;
 }
 
@@ -170,7 +169,7 @@ SCENARIO(scenario_16_4_replaced, "0(1(3),2(4),5)")
     for (uint32_t rank = 3, value = 1; rank <= 5; rank++, value *= 10)
         sim_send_int(sim, rank, stream, (int)value);
     sim_kill_at(sim, 1, 0);
-    sim_freeze(sim, sim_find(sim, 3), 1000);
+    sim_freeze(sim, 3, 1000);
     sim_kill_at(sim, 4, 10);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
     sim_run(sim, 100);
@@ -205,13 +204,12 @@ SCENARIO(scenario_16_4_epoch_empty, "0(1,2)")
 SCENARIO(scenario_16_6_keep_full, TREE)
 {
     uint32_t stream = open_exact(sim, .keep = 150);
-    uint32_t fast = sim_find(sim, 3);
 
-    CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
+    CHECK_OK(sim_send(sim, 3, stream, 100, "%d", 1));
     sim_run(sim, 10);
-    CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
+    CHECK_OK(sim_send(sim, 3, stream, 100, "%d", 1));
     sim_run(sim, 10);
-    CHECK_IS(sim_send(sim, fast, stream, 100, "%d", 1), -EAGAIN);
+    CHECK_IS(sim_send(sim, 3, stream, 100, "%d", 1), -EAGAIN);
     CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 2);
     sim_run(sim, 20000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
@@ -219,7 +217,7 @@ SCENARIO(scenario_16_6_keep_full, TREE)
     /* The packet with which half of `keep` is reached asks for FINAL. */
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 1);
-    CHECK_OK(sim_send(sim, fast, stream, 100, "%d", 1));
+    CHECK_OK(sim_send(sim, 3, stream, 100, "%d", 1));
 }
 
 /* PROTOCOL 16.5, 16_5_final_new_link: FINAL is lost with a link; an orphan that
@@ -275,7 +273,7 @@ SCENARIO(scenario_16_7_limbo, "0(1(3),2(4))")
     uint32_t stream = open_exact(sim);
 
     sim_send_all(sim, stream, 3, 4, 1);
-    sim_freeze(sim, sim_find(sim, 3), 200000);
+    sim_freeze(sim, 3, 200000);
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 50000);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
@@ -405,7 +403,7 @@ TEST(a_wave_that_was_sent_in_part)
     uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT);
 
     for (uint32_t rank = 2; rank <= 4; rank++)
-        CHECK_OK(sim_send_bytes(sim, sim_find(sim, rank), stream, 60000));
+        CHECK_OK(sim_send_bytes(sim, rank, stream, 60000));
     sim_run(sim, 900);
     sim_cut(sim, 1, 0);
     sim_run(sim, 20000);
@@ -447,9 +445,9 @@ TEST(a_claim_crosses_the_opening)
         uint32_t stream;
 
         sim_run(sim, 200);
-        sim_cut(sim, sim_find(sim, 5), sim_find(sim, 4));
+        sim_cut(sim, 5, 4);
         sim_run(sim, seed % 60);
-        sim_cut(sim, sim_find(sim, 3), sim_find(sim, 2));
+        sim_cut(sim, 3, 2);
         sim_run(sim, seed * 7 % 90);
         stream = open_exact(sim);
         sim_run(sim, 2000);
@@ -591,14 +589,14 @@ SCENARIO(scenario_16_12_leave, TREE)
 
     sim_send_int(sim, 3, stream, 1);
     sim_run(sim, 10);
-    CHECK_OK(sim_shutdown(sim, sim_find(sim, 3)));
+    CHECK_OK(sim_shutdown(sim, 3));
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 2000);
-    CU_ASSERT(!sim_has_exited(sim, sim_find(sim, 3)));
+    CU_ASSERT(!sim_has_exited(sim, 3));
     sim_send_all(sim, stream, 4, 6, 1);
     sim_run(sim, 2000);
     expect_taken(sim, 0, stream, 1, 4);
-    CU_ASSERT(sim_has_exited(sim, sim_find(sim, 3)));
+    CU_ASSERT(sim_has_exited(sim, 3));
 }
 
 /* PROTOCOL 16.13: a wave for which too many redos have begun ends the stream
@@ -617,5 +615,5 @@ SCENARIO(too_many_redos_end_the_stream, "0(1(4,5),2(6,7),3(8,9))")
                                   "did not become whole in 1 redos"));
     sim_run(sim, 1000);
     CU_ASSERT_EQUAL(sim_told(sim, 4, TELL_CLOSED), 1);
-    CHECK_IS(sim_send(sim, sim_find(sim, 4), stream, 100, "%d", 1), -ENOENT);
+    CHECK_IS(sim_send(sim, 4, stream, 100, "%d", 1), -ENOENT);
 }

@@ -91,10 +91,9 @@ SCENARIO(again_is_ignored_a_gap_is_not, "0(1(2))")
  * older packets wait at it for a filter call of another stream to end. */
 TEST(stable_overtakes_what_waits)
 {
-    static char count[] = "count";
     struct sim *sim = sim_launch("0(1(2))");
     uint32_t slow = sim_open_filter(sim, "sum");
-    uint32_t stream = sim_open_stream(sim, .down_filter = count);
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
     const struct node *node = sim_node(sim, 1);
     struct frame stable = {
         .type = FRAME_STABLE,

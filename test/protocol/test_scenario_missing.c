@@ -76,18 +76,16 @@ static void check_tree(struct sim *sim)
     uint32_t children[OTHERS + 1] = {0};
 
     for (uint32_t rank = 1; rank <= OTHERS; rank++) {
-        uint32_t at = rank;
-
         CU_ASSERT_EQUAL(ranks_has(backends, rank),
-                        sim_role(sim, at) == NODE_BACKEND &&
+                        sim_role(sim, rank) == NODE_BACKEND &&
                             !is_missing(sim, rank));
         if (is_missing(sim, rank)) {
-            CU_ASSERT_FALSE(sim_is_alive(sim, at));
+            CU_ASSERT_FALSE(sim_is_alive(sim, rank));
             continue;
         }
-        CU_ASSERT_FATAL(sim_is_alive(sim, at));
+        CU_ASSERT_FATAL(sim_is_alive(sim, rank));
         CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_LAUNCHED), 1);
-        CU_ASSERT_EQUAL(sim_parent(sim, at), parent_of(sim, rank));
+        CU_ASSERT_EQUAL(sim_parent(sim, rank), parent_of(sim, rank));
         children[parent_of(sim, rank)]++;
     }
     for (uint32_t i = 0; i <= OTHERS; i++) {

@@ -128,7 +128,7 @@ SCENARIO(scenario_16_snapshot, TREE)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 2);
     sim_run(sim, HEAL_MS);
     CU_ASSERT(sim_lines(sim, " 3 <- *snapshot") > 0);
-    returned = sim_node(sim, sim_find(sim, 3));
+    returned = sim_node(sim, 3);
     CU_ASSERT_FATAL(returned->stream_count == 2);
     CU_ASSERT_EQUAL(returned->streams[1]->exact->generation, 2);
     sim_send_int(sim, 0, stream, 1);

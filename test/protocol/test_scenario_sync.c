@@ -21,12 +21,10 @@ SCENARIO(all_answers_are_in, TREE)
 SCENARIO(a_sync_waits_for_slow_members, TREE)
 {
     uint32_t stream = sim_open_filter(sim, "sum");
-    struct sim_app slow;
     uint64_t began_ms;
 
     sim_echo(sim);
-    slow = (struct sim_app){.by_hand = true};
-    sim_set_app(sim, 4, &slow);
+    sim_by_hand(sim, 4);
     sim_set_filter_ms(sim, 1, 200);
     sim_send_ints(sim, 0, stream, 1, 5);
     CHECK_OK(sim_sync(sim, stream, NULL));

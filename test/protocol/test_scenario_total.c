@@ -440,7 +440,7 @@ SCENARIO(a_packet_that_waits_is_in_the_farewell, "0(1(2(4)),3)")
         sim_send_int(sim, 4, stream, part_of(4));
     sim_set_filter_ms(sim, 4, 0);
     sim_run(sim, 10);
-    CHECK_OK(sim_shutdown(sim, sim_find(sim, 4)));
+    CHECK_OK(sim_shutdown(sim, 4));
     sim_cut(sim, 4, 2);
     sim_wait(sim, 0, TELL_BACKEND_LOST);
     SYNCED(0, 2 * part_of(4));
