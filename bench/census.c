@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "bench/bench_tags.h"
+#include "bench/duel.h"
 #include "bench/start.h"
 
 /* To stop, and to have all that was sent. */
-#define STOP_MS     60000
+#define STOP_MS     120000
 #define SHUTDOWN_MS 30000
 
 /* The limit of what may be sent is raised by so much at a time. */
@@ -51,6 +52,15 @@ static int list_members(struct census *census)
     return 0;
 }
 
+int census_pace(struct census *census, uint32_t rate)
+{
+    int32_t tag = census->mode == MODE_RECOVERABLE ? BENCH_FEED : BENCH_COUNT;
+
+    return complain(
+        cop_stream_send(census->stream, tag, "%ud %ud", rate, census->limit),
+        "a rate");
+}
+
 int census_start(struct census **out,
                  enum mode mode,
                  const char *shape,
@@ -75,12 +85,8 @@ int census_start(struct census **out,
         r = open_control(census);
     if (r == 0)
         r = mode_open(mode, census->network, &census->stream);
-    if (r == 0)
-        r = complain(
-            cop_stream_send(census->stream,
-                            mode == MODE_RECOVERABLE ? BENCH_FEED : BENCH_COUNT,
-                            "%ud %ud", rate, census->limit),
-            "start");
+    if (r == 0 && rate > 0)
+        r = census_pace(census, rate);
     if (r < 0) {
         census_end(census);
         return r;
@@ -224,7 +230,8 @@ int census_take(struct census *census, int timeout_ms, bool *right)
 }
 
 /* One back-end says how much it has sent. */
-static int take_count(const struct cop_packet *packet,
+static int take_count(struct census *census,
+                      const struct cop_packet *packet,
                       struct integers *wanted,
                       uint64_t *total)
 {
@@ -237,6 +244,8 @@ static int take_count(const struct cop_packet *packet,
         *total += (uint64_t)number;
         r = integers_add(wanted, &number, 1);
     }
+    if (r == 0)
+        census->sent += count;
     return r;
 }
 
@@ -245,6 +254,7 @@ static int stop_members(struct census *census,
                         struct integers *wanted,
                         uint64_t *total)
 {
+    double end_s = duel_now_s() + STOP_MS / 1e3;
     uint32_t stopped = 0;
     bool right;
     int r = cop_stream_send(census->control, BENCH_STOP, "%d", 0);
@@ -258,13 +268,13 @@ static int stop_members(struct census *census,
         if (r < 0 && r != -EAGAIN)
             break;
         r = cop_stream_receive(census->control, &packet, 10);
-        if (r == -EAGAIN) {
+        if (r == -EAGAIN && duel_now_s() < end_s) {
             r = 0;
             continue;
         }
         if (r < 0)
             break;
-        r = take_count(packet, wanted, total);
+        r = take_count(census, packet, wanted, total);
         cop_packet_free(packet);
         stopped++;
     }
@@ -292,6 +302,10 @@ static int compare(struct census *census,
     case MODE_RECOVERABLE:
         missing = integers_missing(census->seen, wanted);
         foreign = integers_missing(wanted, census->seen);
+        if (missing + foreign > 0)
+            warnx("coppice: of %zu integers %zu have not come; %zu have that "
+                  "nobody sent",
+                  integers_count(wanted), missing, foreign);
         return r == -EAGAIN && missing + foreign == 0 ? 0 : -EBADMSG;
     case MODE_CUMULATIVE:
         r = read_state(census, &value, &packets);

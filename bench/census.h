@@ -2,8 +2,11 @@
  * and whose front-end compares each answer with what it has to be.
  *
  * The n-th number of a back-end is integers_draw() of its rank and n, so it is
- * known what the sum of each wave and the union of all have to be. Functions return 0 or a negative errno,
- * and have then said why on stderr. */
+ * known what the sum of each wave and the union of all have to be. No back-end
+ * runs ahead of the front-end by more than CENSUS_AHEAD packets: a tree that
+ * cannot carry the rate carries what it can, with little that waits in it.
+ *
+ * Functions return 0 or a negative errno, and have then said why on stderr. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +14,6 @@
 #include "bench/integers.h"
 #include "bench/mode.h"
 
-/* No back-end runs ahead of the front-end by more packets. */
 #define CENSUS_AHEAD 256
 
 struct census {
@@ -25,6 +27,7 @@ struct census {
     uint32_t limit; /* so many packets may each back-end have sent by now */
     uint32_t right; /* answers: waves; of a cumulative stream, totals */
     uint32_t wrong; /* waves in which a member is missing, or counts twice */
+    uint64_t sent;  /* packets of all back-ends; known after census_check() */
     uint64_t sum;   /* of all waves */
     bool stopping;  /* members stop after unequal numbers of packets */
     uint32_t wave;  /* up to here everything is in some right answer */
@@ -32,13 +35,17 @@ struct census {
 
 /* Launch the tree, of which exactly one of `shape` and `text`, a topology
  * file's, is given. With `session_path`, nodes may be broken through that
- * session file. Every back-end sends `rate` packets a second from now on. */
+ * session file. Every back-end sends `rate` packets a second from now on; 0:
+ * none before census_pace(). */
 int census_start(struct census **out,
                  enum mode mode,
                  const char *shape,
                  const char *text,
                  const char *session_path,
                  uint32_t rate);
+
+/* Let every back-end send `rate` packets a second from now on. */
+int census_pace(struct census *census, uint32_t rate);
 
 /* Take the next answer, waiting up to `timeout_ms`: the next wave, or, of a
  * cumulative stream, the total if it has grown and is exact.

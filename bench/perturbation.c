@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "bench/census.h"
 #include "bench/duel.h"
 #include "bench/family.h"
-#include "bench/feeding.h"
 #include "bench/machine.h"
 #include "bench/pulse.h"
 
@@ -52,12 +52,11 @@ struct run {
     uint32_t asked; /* packets per second of each back-end */
     uint32_t rate;  /* the same, as far as this machine carries it */
     double carried; /* waves per second when they were asked for */
-    struct feeding *feeding;
+    struct census *census;
     pid_t *commnodes; /* those that live */
     size_t commnode_count;
     double start_s;
     struct sample arrivals; /* of waves */
-    struct sample compensations;
     struct sample kills;
     struct sample adopted; /* the last orphan of each kill, from the kill; NAN
                               if nobody was told of one */
@@ -111,24 +110,31 @@ static void take_events(struct run *run)
     struct cop_event event = COP_EVENT_INIT;
     size_t kills = run->kills.count;
 
-    while (cop_network_event(run->feeding->network, &event, 0) == 0)
+    while (cop_network_event(run->census->network, &event, 0) == 0)
         if (event.type == COP_EVENT_NODE_ADOPTED && kills > 0)
             run->adopted.values[kills - 1] =
                 run_age_s(run) - run->kills.values[kills - 1];
+}
+
+/* Waves that have come; compensations are none. */
+static uint32_t wave_count(const struct run *run)
+{
+    return run->census->right + run->census->wrong;
 }
 
 /* Take what comes until `until_s`. */
 static int take_until(struct run *run, double until_s)
 {
     double left_s = until_s - run_age_s(run);
-    bool compensation;
+    bool right;
     int r = 0;
 
     while (r == 0 && left_s > 0) {
-        r = feeding_take(run->feeding, (int)ceil(left_s * 1e3), &compensation);
-        if (r == 0)
-            r = sample_add(compensation ? &run->compensations : &run->arrivals,
-                           run_age_s(run));
+        uint32_t before = wave_count(run);
+
+        r = census_take(run->census, (int)ceil(left_s * 1e3), &right);
+        if (r == 0 && wave_count(run) > before)
+            r = sample_add(&run->arrivals, run_age_s(run));
         else if (r == -EAGAIN)
             r = 0;
         take_events(run);
@@ -153,22 +159,23 @@ static int find_rate(struct run *run)
     if (r < 0 || carried >= CARRIED * run->asked)
         return r;
     run->rate = carried * SHARE < 1 ? 1 : (uint32_t)(carried * SHARE);
-    r = feeding_pace(run->feeding, run->rate);
+    r = census_pace(run->census, run->rate);
     return r < 0 ? r : take_until(run, trial_s + SETTLE_S);
 }
 
 static int carry_out(struct run *run)
 {
     const struct choice *choice = run->choice;
-    bool compensation;
+    bool right;
     int r;
 
-    r = feeding_start(&run->feeding, choice->shape.text, NULL, run->asked);
+    r = census_start(&run->census, MODE_RECOVERABLE, choice->shape.text, NULL,
+                     NULL, run->asked);
     if (r < 0)
         return r;
     r = find_commnodes(run);
     if (r == 0)
-        r = feeding_take(run->feeding, FIRST_MS, &compensation);
+        r = census_take(run->census, FIRST_MS, &right);
     if (r == 0)
         r = find_rate(run);
     sample_clear(&run->arrivals);
@@ -180,7 +187,7 @@ static int carry_out(struct run *run)
     }
     if (r == 0)
         r = take_until(run, (choice->kills + 1) * choice->every_s);
-    return r < 0 ? r : feeding_check(run->feeding);
+    return r < 0 ? r : census_check(run->census);
 }
 
 /* ---- what is said of it -------------------------------------------------- */
@@ -201,8 +208,6 @@ static int write_rows(const struct run *run)
     for (size_t i = PULSE_SPAN; i < run->arrivals.count; i++)
         fprintf(file, "%.6f,%.3f,wave\n", run->arrivals.values[i],
                 pulse_rate(&run->arrivals, i));
-    for (size_t i = 0; i < run->compensations.count; i++)
-        fprintf(file, "%.6f,,compensation\n", run->compensations.values[i]);
     for (size_t i = 0; i < run->kills.count; i++)
         fprintf(file, "%.6f,,kill\n", run->kills.values[i]);
     r = ferror(file) ? -EIO : 0;
@@ -283,7 +288,7 @@ static void print_csv(const struct run *run, bool first)
 static void print_run(const struct run *run, bool first)
 {
     const struct choice *choice = run->choice;
-    const struct feeding *feeding = run->feeding;
+    const struct census *census = run->census;
 
     if (choice->csv) {
         print_csv(run, first);
@@ -295,9 +300,9 @@ static void print_run(const struct run *run, bool first)
         "%sperturbation, %s: %u packets/s asked of each of %u back-ends, "
         "%.1f carried (%.0f in all),\n%u sent for what follows; the union is "
         "whole: %zu different integers, %llu sent\n",
-        first ? "" : "\n", choice->shape.text, run->asked, feeding->members,
-        run->carried, run->carried * feeding->members, run->rate,
-        integers_count(feeding->seen), (unsigned long long)feeding->sent);
+        first ? "" : "\n", choice->shape.text, run->asked, census->member_count,
+        run->carried, run->carried * census->member_count, run->rate,
+        integers_count(census->seen), (unsigned long long)census->sent);
     printf("%6s %8s %9s  | %-39s  | %s\n", "", "usual", "adopted",
            "after the kill: dip", "before it, when nobody was killed");
     printf("%6s %8s %9s", "kill s", "waves/s", "after ms");
@@ -320,10 +325,9 @@ static int run_rate(const struct choice *choice, uint32_t rate, bool first)
     if (r == 0)
         print_run(&run, first);
     fflush(stdout);
-    feeding_end(run.feeding);
+    census_end(run.census);
     free(run.commnodes);
     sample_fini(&run.arrivals);
-    sample_fini(&run.compensations);
     sample_fini(&run.kills);
     sample_fini(&run.adopted);
     return r;
