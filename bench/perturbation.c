@@ -41,9 +41,7 @@ struct choice {
     const char *rates; /* with commas between */
     unsigned every_s;
     unsigned kills;
-    unsigned seed;
     const char *output; /* how the names of the files begin */
-    bool csv;
 };
 
 /* One run. Times are in seconds since the first packet. */
@@ -240,23 +238,6 @@ static struct verdict judge_kill(const struct run *run, size_t i)
     return verdict;
 }
 
-static void print_rows(const struct run *run, size_t i, const char *when)
-{
-    struct verdict verdict = judge_kill(run, i);
-    bool quiet = strcmp(when, "before") == 0;
-    const struct pulse_dip *dip = quiet ? &verdict.before : &verdict.after;
-    const char *shape = run->choice->shape.text;
-
-    printf("perturbation,%s@%u,%s %zu depth,%.1f,,%%\n", shape, run->asked,
-           when, i + 1, 100 * dip->depth);
-    printf("perturbation,%s@%u,%s %zu length,%.3f,,s\n", shape, run->asked,
-           when, i + 1, dip->length_s);
-    printf("perturbation,%s@%u,%s %zu gap,%.1f,,ms\n", shape, run->asked, when,
-           i + 1, 1e3 * dip->gap_s);
-    printf("perturbation,%s@%u,%s %zu slowest,%.0f,,waves/s\n", shape,
-           run->asked, when, i + 1, dip->slowest);
-}
-
 static void print_line(const struct run *run, size_t i)
 {
     struct verdict verdict = judge_kill(run, i);
@@ -271,29 +252,11 @@ static void print_line(const struct run *run, size_t i)
     printf("\n");
 }
 
-static void print_csv(const struct run *run, bool first)
-{
-    if (first)
-        printf("benchmark,case,metric,ours,limit,unit\n");
-    printf("perturbation,%s@%u,carried,%.1f,,packets/s\n"
-           "perturbation,%s@%u,sent,%u,,packets/s\n",
-           run->choice->shape.text, run->asked, run->carried,
-           run->choice->shape.text, run->asked, run->rate);
-    for (size_t i = 0; i < run->kills.count; i++) {
-        print_rows(run, i, "after");
-        print_rows(run, i, "before");
-    }
-}
-
 static void print_run(const struct run *run, bool first)
 {
     const struct choice *choice = run->choice;
     const struct census *census = run->census;
 
-    if (choice->csv) {
-        print_csv(run, first);
-        return;
-    }
     if (first)
         machine_print();
     printf(
@@ -348,9 +311,7 @@ static void print_help(void)
         "                  each of the list (10,1000)\n"
         "  --every S       seconds from one kill to the next (30)\n"
         "  --kills N       how many (4)\n"
-        "  --seed N        which commnodes: another number, others (1)\n"
         "  --output FILES  how the files' names begin (perturbation)\n"
-        "  --csv           rows benchmark,case,metric,ours,limit,unit\n"
         "  --help          this text\n");
 }
 
@@ -400,13 +361,8 @@ static int read_option(struct choice *choice, int key)
         return options_number("--every", optarg, 1, 3600, &choice->every_s);
     case 'k':
         return options_number("--kills", optarg, 0, 10000, &choice->kills);
-    case 'd':
-        return options_number("--seed", optarg, 0, UINT_MAX, &choice->seed);
     case 'o':
         choice->output = optarg;
-        return 0;
-    case 'c':
-        choice->csv = true;
         return 0;
     case 'h':
         print_help();
@@ -423,9 +379,7 @@ static int read_choice(struct choice *choice, int argc, char **argv)
         {"rate", required_argument, NULL, 'r'},
         {"every", required_argument, NULL, 'e'},
         {"kills", required_argument, NULL, 'k'},
-        {"seed", required_argument, NULL, 'd'},
         {"output", required_argument, NULL, 'o'},
-        {"csv", no_argument, NULL, 'c'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -447,7 +401,6 @@ int main(int argc, char **argv)
         .rates = "10,1000",
         .every_s = 30,
         .kills = 4,
-        .seed = 1,
         .output = "perturbation",
     };
     uint32_t rate;
@@ -458,7 +411,6 @@ int main(int argc, char **argv)
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         err(EXIT_FAILURE, "prctl");
-    srand(choice.seed);
     while (r == 0 && choice.rates) {
         r = next_rate(&choice.rates, &rate);
         if (r == 0)
