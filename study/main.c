@@ -34,10 +34,9 @@ static const char usage[] =
     "  --seeds N|A-B       seeds 1 to N, or A to B (default 100)\n"
     "  --lag K             orphans do not know the last K reports (default 0)\n"
     "  --cost O,L,G        microseconds for the modelled latency of an\n"
-    "                      aggregation (default 10,50,100), or measure\n"
+    "                      aggregation (default 10,50,100)\n"
     "  --format FORMAT     table (default), csv, or json\n"
     "  --median            csv, json: medians over the seeds\n"
-    "  --every N           rows after every N failures, and after the last\n"
     "  --output FILE       write to FILE instead of standard output\n"
     "  --jobs N            use N threads (default 1)\n"
     "  --choices N         measure the time of N choices of each algorithm\n"
@@ -55,10 +54,8 @@ struct settings {
     uint64_t last_seed;
     uint32_t lag;
     struct study_cost cost;
-    bool measure;
     enum study_format format;
     bool median;
-    uint32_t every;
     uint32_t jobs;
     uint32_t choices; /* 0: simulate */
 };
@@ -145,13 +142,12 @@ static int take_cost(const char *text, struct settings *settings)
     const char *at = text;
     char *end;
 
-    settings->measure = strcmp(text, "measure") == 0;
-    for (int i = 0; !settings->measure && i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         *numbers[i] = strtod(at, &end);
         if (end == at || !isfinite(*numbers[i]) || *numbers[i] < 0 ||
             *end != (i < 2 ? ',' : '\0'))
             return complain("--cost %s: write the microseconds of o, l and g, "
-                            "such as 10,50,100, or measure",
+                            "such as 10,50,100",
                             text);
         at = end + 1;
     }
@@ -219,7 +215,6 @@ static int take_numbered(int code, const char *text, struct settings *settings)
     } numbered[] = {
         {'f', "failures", 1, UINT32_MAX, &settings->failures},
         {'l', "lag", 0, LAG_MAX, &settings->lag},
-        {'e', "every", 1, UINT32_MAX, &settings->every},
         {'j', "jobs", 1, JOBS_MAX, &settings->jobs},
         {'C', "choices", 1, UINT32_MAX, &settings->choices},
     };
@@ -282,7 +277,6 @@ static int read_options(int argc, char **argv, struct settings *settings)
         {"cost", required_argument, NULL, 'c'},
         {"format", required_argument, NULL, 'F'},
         {"median", no_argument, NULL, 'm'},
-        {"every", required_argument, NULL, 'e'},
         {"output", required_argument, NULL, 'o'},
         {"jobs", required_argument, NULL, 'j'},
         {"choices", required_argument, NULL, 'C'},
@@ -339,14 +333,11 @@ static int simulate(FILE *file,
         .tree = settings->tree,
         .batch = &batch,
         .format = settings->format,
+        .cost = settings->cost,
         .median = settings->median,
-        .every = settings->every,
     };
     int r = study_begin(tree, &report.begin);
 
-    if (r == 0 && settings->measure)
-        r = study_time_cost(&settings->cost, report.begin.fan_out);
-    report.cost = settings->cost;
     if (r == 0)
         r = study_batch_run(&batch);
     if (r == 0)

@@ -1,24 +1,13 @@
 /* times.c - times measured on this machine. */
 #include "study/times.h"
 
-#include <arpa/inet.h>
-#include <coppice/packet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "sim/random.h"
 #include "topology/adopter.h"
 #include "topology/table.h"
-
-#define MESSAGE_LEN  64
-#define MESSAGE_RUNS 2000
 
 static double now_us(void)
 {
@@ -35,8 +24,6 @@ static int compare_doubles(const void *a, const void *b)
 
     return (*left > *right) - (*left < *right);
 }
-
-/* ---- choices ------------------------------------------------------------- */
 
 /* The distribution of many times. */
 struct times {
@@ -215,141 +202,5 @@ int study_time(FILE *file,
     table_free(table);
     free(times);
     free(passes);
-    return r;
-}
-
-/* ---- the cost of an aggregation ------------------------------------------ */
-
-/* Send or receive one message. */
-static int transfer_message(int fd, bool sends)
-{
-    char message[MESSAGE_LEN] = {0};
-    size_t at = 0;
-    ssize_t n;
-
-    while (at < sizeof message) {
-        n = sends ? send(fd, message + at, sizeof message - at, MSG_NOSIGNAL)
-                  : recv(fd, message + at, sizeof message - at, 0);
-        if (n <= 0)
-            return n < 0 ? -errno : -EPIPE;
-        at += (size_t)n;
-    }
-    return 0;
-}
-
-static void *echo_messages(void *arg)
-{
-    int fd = *(int *)arg;
-
-    while (transfer_message(fd, false) == 0 && transfer_message(fd, true) == 0)
-        ;
-    return NULL;
-}
-
-/* Two ends of one connection on loopback. */
-static int connect_pair(int fds[2])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int on = 1;
-    int r = 0;
-
-    fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    fds[1] = -1;
-    if (listener < 0 || fds[0] < 0 ||
-        bind(listener, (struct sockaddr *)&address, len) < 0 ||
-        listen(listener, 1) < 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &len) < 0 ||
-        connect(fds[0], (struct sockaddr *)&address, len) < 0)
-        r = -errno;
-    if (r == 0) {
-        fds[1] = accept(listener, NULL, NULL);
-        r = fds[1] < 0 ? -errno : 0;
-    }
-    if (r == 0 &&
-        (setsockopt(fds[0], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0 ||
-         setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0))
-        r = -errno;
-    if (listener >= 0)
-        close(listener);
-    return r;
-}
-
-/* Send and wait for the echo, many times. */
-static int time_messages(struct study_cost *cost, int fd)
-{
-    static double sends[MESSAGE_RUNS];
-    static double trips[MESSAGE_RUNS];
-    int r = 0;
-
-    for (int i = 0; r == 0 && i < MESSAGE_RUNS; i++) {
-        double begin_us = now_us();
-
-        r = transfer_message(fd, true);
-        sends[i] = now_us() - begin_us;
-        if (r == 0)
-            r = transfer_message(fd, false);
-        trips[i] = now_us() - begin_us;
-    }
-    if (r < 0)
-        return r;
-    cost->overhead_us = summarise(sends, MESSAGE_RUNS).median_us;
-    cost->latency_us =
-        summarise(trips, MESSAGE_RUNS).median_us / 2 - 2 * cost->overhead_us;
-    if (cost->latency_us < 0)
-        cost->latency_us = 0;
-    return 0;
-}
-
-/* Aggregate `fan_out` packets of one number each. */
-static int time_aggregation(struct study_cost *cost, uint32_t fan_out)
-{
-    static double runs[MESSAGE_RUNS / 10];
-    struct cop_packet *packet = NULL;
-    struct cop_packet *sum_packet;
-    int32_t value;
-    int r = cop_packet_new(&packet, 100, "%d", 1);
-
-    for (int i = 0; r == 0 && i < MESSAGE_RUNS / 10; i++) {
-        double begin_us = now_us();
-        int32_t sum = 0;
-
-        for (uint32_t child = 0; r == 0 && child < fan_out; child++) {
-            r = cop_packet_unpack(packet, "%d", &value);
-            sum += value;
-        }
-        if (r == 0)
-            r = cop_packet_new(&sum_packet, 100, "%d", sum);
-        runs[i] = now_us() - begin_us;
-        if (r == 0)
-            cop_packet_free(sum_packet);
-    }
-    cop_packet_free(packet);
-    if (r == 0)
-        cost->gap_us = summarise(runs, MESSAGE_RUNS / 10).median_us;
-    return r;
-}
-
-int study_time_cost(struct study_cost *cost, uint32_t fan_out)
-{
-    pthread_t thread;
-    int fds[2] = {-1, -1};
-    int r = connect_pair(fds);
-
-    if (r == 0)
-        r = -pthread_create(&thread, NULL, echo_messages, &fds[1]);
-    if (r == 0) {
-        r = time_messages(cost, fds[0]);
-        shutdown(fds[0], SHUT_RDWR);
-        pthread_join(thread, NULL);
-    }
-    if (r == 0)
-        r = time_aggregation(cost, fan_out);
-    if (fds[0] >= 0)
-        close(fds[0]);
-    if (fds[1] >= 0)
-        close(fds[1]);
     return r;
 }

@@ -23,10 +23,3 @@ int study_time(FILE *file,
                uint32_t choices,
                uint64_t seed,
                enum study_format format);
-
-/* Measure the cost of an aggregation, as medians: o, the time to send 64 bytes
- * over TCP on loopback; l, half a round trip less 2 o; g, the time to unpack,
- * add and pack the packets of `fan_out` children.
- *
- * Returns 0 or a negative errno from the system. */
-int study_time_cost(struct study_cost *cost, uint32_t fan_out);

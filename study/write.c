@@ -146,15 +146,6 @@ static void write_row(struct rows *rows,
     rows->begun = true;
 }
 
-static bool is_shown(const struct study_report *report, uint32_t failure)
-{
-    if (failure == report->batch->options.failures)
-        return true;
-    if (report->every > 0)
-        return failure % report->every == 0;
-    return report->format != STUDY_TABLE;
-}
-
 static void write_algorithm(struct rows *rows, uint32_t algorithm)
 {
     const struct study_batch *batch = rows->report->batch;
@@ -167,7 +158,8 @@ static void write_algorithm(struct rows *rows, uint32_t algorithm)
         for (uint32_t seed = 0; seed < batch->seed_count; seed++)
             set_values(rows, study_batch_step(batch, algorithm, seed, failure),
                        seed);
-        if (!is_shown(rows->report, failure + 1))
+        if (rows->report->format == STUDY_TABLE &&
+            failure + 1 < batch->options.failures)
             continue;
         if (medians)
             write_row(rows, name, failure + 1, -1);

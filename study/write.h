@@ -18,12 +18,11 @@ struct study_report {
     struct study_step begin; /* before any failure */
     struct study_cost cost;
     enum study_format format;
-    bool median;    /* CSV, JSON: medians over the seeds instead of a row for
-                       each seed */
-    uint32_t every; /* rows after every `every` failures, and after the last; 0:
-                       after the last (table) or after each (CSV, JSON) */
+    bool median; /* CSV, JSON: medians over the seeds instead of a row for each
+                    seed */
 };
 
-/* Write all rows. The rows of a table are medians over the seeds; counts are
- * sums over the failures so far. Returns 0 or -ENOMEM; check ferror() too. */
+/* Write all rows: a table's after the last failure, CSV's and JSON's after each.
+ * The rows of a table are medians over the seeds; counts are sums over the
+ * failures so far. Returns 0 or -ENOMEM; check ferror() too. */
 int study_write(FILE *file, const struct study_report *report);
