@@ -243,10 +243,8 @@ static int count_life(struct work *work, size_t i)
     if (r < 0)
         return r;
     r = duel->side[i]->start(&duel->tree[i], work->shape);
-    if (r < 0) {
-        duel->tree[i] = NULL;
+    if (r < 0)
         return r;
-    }
     if (launch)
         r = finish(work, OP_LAUNCH, i, r);
     if (r == 0 && is_wanted(work, OP_TRIP))

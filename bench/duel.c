@@ -22,37 +22,34 @@ double duel_now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-void duel_init(struct duel *duel,
-               const char *name,
-               const struct options *options)
+/* Choose the sides. */
+static void duel_init(struct duel *duel,
+                      const struct options_usage *usage,
+                      const struct options *options)
 {
-    *duel = (struct duel){.name = name, .options = options};
-    for (size_t i = 0; sides[i] && duel->count < DUEL_SIDES_MAX; i++)
-        if (!options->bare_only || sides[i] == &bare_side)
-            duel->side[duel->count++] = sides[i];
+    *duel = (struct duel){.usage = usage, .options = options};
+    if (!options->bare_only)
+        duel->side[duel->count++] = &ours_side;
+    duel->side[duel->count++] = &bare_side;
 }
 
-int duel_start(struct duel *duel, const struct shape *shape)
-{
-    for (size_t i = 0; i < duel->count; i++) {
-        int r = duel->side[i]->start(&duel->tree[i], shape);
-
-        if (r < 0) {
-            duel->tree[i] = NULL;
-            duel_end(duel);
-            return r;
-        }
-    }
-    return 0;
-}
-
-void duel_end(struct duel *duel)
+/* End those trees that there are. */
+static void duel_end(struct duel *duel)
 {
     for (size_t i = 0; i < duel->count; i++) {
         if (duel->tree[i])
             duel->side[i]->end(duel->tree[i]);
         duel->tree[i] = NULL;
     }
+}
+
+int duel_start(struct duel *duel, const struct shape *shape)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < duel->count; i++)
+        r = duel->side[i]->start(&duel->tree[i], shape);
+    return r;
 }
 
 static void print_heading(struct duel *duel)
@@ -63,12 +60,13 @@ static void print_heading(struct duel *duel)
     if (!duel->options->csv)
         machine_print();
     if (duel->options->csv)
-        printf("benchmark,case,metric,ours,limit,unit\n");
+        puts(duel->usage->columns ? duel->usage->columns
+                                  : "benchmark,case,metric,ours,limit,unit");
     else
         printf("%s, %u rounds; medians; ratio: how many times bare is better\n"
                "%-8s %-20s %9s %9s %-7s %6s  %-13s %-17s %s\n",
-               duel->name, duel->options->rounds, "case", "metric", "ours",
-               "bare", "unit", "ratio", "  from-to", "ours from-to",
+               duel->usage->name, duel->options->rounds, "case", "metric",
+               "ours", "bare", "unit", "ratio", "  from-to", "ours from-to",
                "bare from-to");
 }
 
@@ -112,7 +110,7 @@ static void print_csv(const struct duel *duel,
 
     if (ours)
         duel_figure(text, figure_of(metric, ours), "");
-    printf("%s,%s,%s,%s,", duel->name, shape->text, metric->name, text);
+    printf("%s,%s,%s,%s,", duel->usage->name, shape->text, metric->name, text);
     duel_figure(text, figure_of(metric, bare), "");
     printf("%s,%s\n", text, metric->unit);
 }
@@ -206,7 +204,7 @@ int duel_main(int argc,
 
     if (r != 0)
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-    duel_init(&duel, usage->name, &options);
+    duel_init(&duel, usage, &options);
     /* What we were given open is no node's: memory counts descriptors. */
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!usage->own_tables || options.csv)

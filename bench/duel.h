@@ -15,7 +15,7 @@
 #define DUEL_SIDES_MAX 2
 
 struct duel {
-    const char *name; /* of the benchmark */
+    const struct options_usage *usage; /* of the benchmark */
     const struct options *options;
     const struct side *side[DUEL_SIDES_MAX]; /* the last one is the limit */
     void *tree[DUEL_SIDES_MAX];              /* NULL: not started */
@@ -31,17 +31,9 @@ struct duel_metric {
     double quantile; /* of all figures; 0: the median */
 };
 
-/* Choose the sides. Borrows `options` for the life of the duel. */
-void duel_init(struct duel *duel,
-               const char *name,
-               const struct options *options);
-
-/* Start every side's tree. On failure, none is left. Returns 0 or a negative
- * errno, said. */
+/* Start every side's tree; duel_main() ends those that there are. Returns 0 or a
+ * negative errno, said. */
 int duel_start(struct duel *duel, const struct shape *shape);
-
-/* End those trees that there are. */
-void duel_end(struct duel *duel);
 
 /* Print one line: the medians over the rounds, how many times the limit is
  * better (the median of the rounds' ratios), and from where to where each

@@ -1,20 +1,14 @@
 /* exactness.c - what it costs a stream to survive failures, in each mode: none,
  * recoverable, cumulative, exact; and beside it the bare tree. */
-#include "config.h"
-
 #include "bench/exactness.h"
 
 #include <err.h>
 #include <errno.h>
-#include <linux/close_range.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "bench/duel.h"
-#include "bench/machine.h"
 #include "bench/rescue.h"
 #include "bench/traffic.h"
 
@@ -29,14 +23,9 @@ void exactness_progress(const char *what, const char *name, enum mode mode)
 
 static void print_heading(const struct options *options)
 {
-    if (headed)
+    if (headed || options->csv)
         return;
     headed = true;
-    if (options->csv) {
-        printf("benchmark,case,metric,mode,value,least,greatest,unit\n");
-        return;
-    }
-    machine_print();
     printf("exactness, %u rounds; medians; ratio: exact by none\n%-10s %-16s",
            options->rounds, "case", "metric");
     for (int i = 0; i < MODE_COUNT; i++)
@@ -106,9 +95,9 @@ static bool is_wanted(const struct options *options, const char *metric)
 }
 
 /* A number of orphans, or a tree. */
-static int measure_case(const struct options *options,
-                        const struct shape *shape)
+static int measure_case(struct duel *duel, const struct shape *shape)
 {
+    const struct options *options = duel->options;
     static const uint32_t rates[] = {10, 100, 1000};
     char text[12];
     int r = 0;
@@ -142,26 +131,13 @@ int main(int argc, char **argv)
         .cases = "4x4,16,128",
         .metrics = "calm,faults,300/min,10,100,1000",
         .rounds = 1,
+        .own_tables = true,
+        .columns = "benchmark,case,metric,mode,value,least,greatest,unit",
     };
-    struct options options;
-    int failed = 0;
-    int r = options_read(&options, &usage, argc, argv);
 
-    if (r != 0)
-        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     began_s = duel_now_s();
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         err(EXIT_FAILURE, "prctl");
-    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     traffic_isolate();
-    for (size_t i = 0; i < options.case_count; i++) {
-        r = measure_case(&options, &options.cases[i]);
-        if (r == 0)
-            continue;
-        warnx("exactness %s: %s", options.cases[i].text, strerror(-r));
-        failed++;
-    }
-    options_fini(&options);
-    failed += duel_written() < 0;
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return duel_main(argc, argv, &usage, measure_case);
 }

@@ -13,10 +13,8 @@ static int measure(struct duel *duel,
     int r = duel->side[i]->start(&duel->tree[i], shape);
     double took_s = duel_now_s() - start;
 
-    if (r < 0) {
-        duel->tree[i] = NULL;
+    if (r < 0)
         return r;
-    }
     duel->side[i]->end(duel->tree[i]);
     duel->tree[i] = NULL;
     return sample_add(sample, took_s * 1e3);

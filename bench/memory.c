@@ -38,10 +38,8 @@ static int measure(struct duel *duel,
 {
     int r = duel->side[i]->start(&duel->tree[i], shape);
 
-    if (r < 0) {
-        duel->tree[i] = NULL;
+    if (r < 0)
         return r;
-    }
     r = work_tree(duel->side[i], duel->tree[i]);
     usleep(IDLE_US);
     if (r == 0)

@@ -17,6 +17,7 @@ struct options_usage {
     const char *metrics; /* those that --metric knows; NULL: no such option */
     uint32_t rounds;     /* how many, usually */
     bool own_tables;     /* it does not print duel's, except with --csv */
+    const char *columns; /* of its rows with --csv; NULL: duel's */
 };
 
 struct options {

@@ -42,8 +42,6 @@ struct rescue_times {
 };
 
 struct rescue {
-    const char *name;
-
     /* Start a tree: returns when all stands, and works. On failure nothing is
      * left running. */
     int (*start)(void **tree, uint32_t orphans);

@@ -140,7 +140,6 @@ static int bare_fail(void *tree, struct rescue_times *times)
 }
 
 const struct rescue rescue_bare = {
-    .name = "bare",
     .start = bare_start,
     .fail = bare_fail,
     .end = bare_end,

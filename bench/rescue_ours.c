@@ -219,7 +219,6 @@ static int ours_fail(void *tree, struct rescue_times *times)
 }
 
 const struct rescue rescue_ours = {
-    .name = "coppice",
     .start = ours_start,
     .fail = ours_fail,
     .end = ours_end,
@@ -307,7 +306,6 @@ static int exact_fail(void *tree, struct rescue_times *times)
 }
 
 const struct rescue rescue_exact = {
-    .name = "exact",
     .start = exact_start,
     .fail = exact_fail,
     .end = ours_end,

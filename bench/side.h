@@ -39,8 +39,6 @@ struct side {
     void (*end)(void *tree);
 };
 
-/* Those that this build has: Coppice first; ended by NULL. */
-extern const struct side *const sides[];
 extern const struct side bare_side;
 extern const struct side ours_side;
 
