@@ -18,8 +18,7 @@ struct family {
 };
 
 /* List them. A process that starts or ends meanwhile may be missing. Free with
- * family_fini(), also after an error. Returns 0, -ENOMEM, or an error from
- * /proc. */
+ * family_fini(), also after an error. Returns 0 or -ENOMEM. */
 int family_read(struct family *family, pid_t root);
 
 /* Free what `family` holds. */
