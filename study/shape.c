@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,64 +11,29 @@
 #include "topology/table.h"
 #include "topology/topology.h"
 
-/* Levels of a balanced tree, at most. */
-#define LEVELS_MAX 21
+/* Bytes of a shape whose back-ends are only counted. */
+#define SHAPE_LEN 128
 
-/* A balanced tree's fan-outs, from the front-end down. */
-struct levels {
-    uint32_t count;
-    uint32_t fan_outs[LEVELS_MAX];
-};
-
-static bool read_number(const char **at, uint32_t *number)
+/* Split F^H or AxBxC, of two levels or more, into the shape `above` the last
+ * level and the last fan-out. Returns 0 if it is something else. */
+static uint32_t split_last_level(const char *text, char *above, size_t room)
 {
-    char *end;
-    unsigned long value;
+    const char *last = strrchr(text, 'x');
+    uint32_t fan_out, height;
+    int end = 0;
 
-    if (**at < '0' || **at > '9')
-        return false;
-    errno = 0;
-    value = strtoul(*at, &end, 10);
-    *at = end;
-    *number = value > UINT32_MAX || errno ? UINT32_MAX : (uint32_t)value;
-    return true;
-}
-
-/* Read F^H or AxBxC. Returns 1, 0 if it is something else, or -EINVAL if it is
- * one of these with an invalid number. */
-static int read_levels(const char *text, struct levels *levels)
-{
-    uint32_t first = 0;
-    uint32_t height = 0;
-
-    if (!read_number(&text, &first))
+    if (strspn(text, "0123456789x^") != strlen(text) || strlen(text) >= room)
         return 0;
-    levels->count = 1;
-    levels->fan_outs[0] = first;
-    if (*text == '^') {
-        text++;
-        if (!read_number(&text, &height) || *text)
-            return 0;
-        if (height == 0 || height > LEVELS_MAX)
-            return -EINVAL;
-        levels->count = height;
-        for (uint32_t i = 1; i < height; i++)
-            levels->fan_outs[i] = first;
-    }
-    while (*text == 'x' && height == 0) {
-        text++;
-        if (levels->count == LEVELS_MAX)
-            return -EINVAL;
-        if (!read_number(&text, &levels->fan_outs[levels->count++]))
-            return 0;
-    }
-    if (*text)
+    if (sscanf(text, "%7u^%7u%n", &fan_out, &height, &end) == 2 && !text[end] &&
+        height > 1) {
+        snprintf(above, room, "%u^%u", fan_out, height - 1);
+    } else if (last && sscanf(last, "x%7u%n", &fan_out, &end) == 1 &&
+               !last[end]) {
+        snprintf(above, room, "%.*s", (int)(last - text), text);
+    } else {
         return 0;
-    for (uint32_t i = 0; i < levels->count; i++) {
-        if (levels->fan_outs[i] == 0)
-            return -EINVAL;
     }
-    return 1;
+    return fan_out <= TOPOLOGY_CHILDREN_MAX ? fan_out : 0;
 }
 
 static int make_room(struct study_tree *tree, uint32_t count)
@@ -80,42 +46,11 @@ static int make_room(struct study_tree *tree, uint32_t count)
     return 0;
 }
 
-/* Make a balanced tree, with ranks level by level. */
-static int from_levels(struct study_tree *tree, const struct levels *levels)
-{
-    uint64_t count = 0;
-    uint64_t width = 1;
-    uint32_t begin = 0; /* of this level */
-
-    for (uint32_t level = 0; level < levels->count; level++) {
-        count += width;
-        if (count > TOPOLOGY_NODES_MAX ||
-            levels->fan_outs[level] > TOPOLOGY_CHILDREN_MAX)
-            return -E2BIG;
-        width *= levels->fan_outs[level];
-    }
-    if (make_room(tree, (uint32_t)count) < 0)
-        return -ENOMEM;
-    tree->backend_count = width;
-    tree->parents[0] = TABLE_NONE;
-    tree->fan_outs[0] = levels->fan_outs[0];
-    width = 1;
-    for (uint32_t level = 1; level < levels->count; level++) {
-        uint32_t above = levels->fan_outs[level - 1];
-        uint32_t next = begin + (uint32_t)width;
-
-        width *= above;
-        for (uint32_t i = 0; i < width; i++) {
-            tree->parents[next + i] = begin + i / above;
-            tree->fan_outs[next + i] = levels->fan_outs[level];
-        }
-        begin = next;
-    }
-    return 0;
-}
-
-/* Take the internal nodes of `topo`, in order of rank. */
-static int from_topology(struct study_tree *tree, const struct topology *topo)
+/* Take the internal nodes of `topo`, in order of rank. With `last`, all its nodes
+ * are internal, and each leaf has so many back-ends. */
+static int from_topology(struct study_tree *tree,
+                         const struct topology *topo,
+                         uint32_t last)
 {
     uint32_t *numbers = malloc(topology_count(topo) * sizeof *numbers);
     uint32_t count = 0;
@@ -124,42 +59,25 @@ static int from_topology(struct study_tree *tree, const struct topology *topo)
     if (!numbers)
         goto out;
     for (uint32_t i = 0; i < topology_count(topo); i++)
-        numbers[i] = topology_is_leaf(topo, i) ? count : count++;
+        numbers[i] = last == 0 && topology_is_leaf(topo, i) ? count : count++;
     r = make_room(tree, count);
     if (r < 0)
         goto out;
-    tree->backend_count = topology_count(topo) - count;
+    tree->backend_count =
+        (uint64_t)topology_leaf_count(topo) * (last > 0 ? last : 1);
     for (uint32_t i = 0; i < topology_count(topo); i++) {
         uint32_t parent = topology_parent(topo, i);
+        bool leaf = topology_is_leaf(topo, i);
 
-        if (topology_is_leaf(topo, i))
+        if (leaf && last == 0)
             continue;
         tree->parents[numbers[i]] =
             parent == TOPOLOGY_NONE ? TABLE_NONE : numbers[parent];
-        tree->fan_outs[numbers[i]] = topology_child_count(topo, i);
+        tree->fan_outs[numbers[i]] =
+            leaf ? last : topology_child_count(topo, i);
     }
 out:
     free(numbers);
-    return r;
-}
-
-static int read_topology(struct study_tree *tree,
-                         const char *text,
-                         struct cop_error *error)
-{
-    struct topology *topo = NULL;
-    int r;
-
-    if (access(text, F_OK) == 0)
-        r = topology_read(&topo, text, error);
-    else
-        r = topology_from_shape(&topo, text, NULL, error);
-    if (r < 0)
-        return r;
-    r = from_topology(tree, topo);
-    topology_free(topo);
-    if (r < 0)
-        cop_error_set(error, r, "tree %s: out of memory", text);
     return r;
 }
 
@@ -167,25 +85,31 @@ int study_tree_init(struct study_tree *tree,
                     const char *text,
                     struct cop_error *error)
 {
-    struct levels levels = {0};
-    int r = read_levels(text, &levels);
+    struct topology *topo = NULL;
+    char above[SHAPE_LEN];
+    uint32_t last = 0;
+    int r;
 
     *tree = (struct study_tree){0};
-    if (r == 0)
-        r = read_topology(tree, text, error);
-    else if (r < 0)
-        cop_error_set(error, r,
-                      "tree %.80s: fan-outs are 1 or more, and levels 1 to %d",
-                      text, LEVELS_MAX);
-    else
-        r = from_levels(tree, &levels);
-    if (r == -E2BIG)
-        cop_error_set(error, r,
-                      "tree %.80s: more than %u internal nodes, or more than "
-                      "%u children of one",
-                      text, TOPOLOGY_NODES_MAX, TOPOLOGY_CHILDREN_MAX);
+    if (access(text, F_OK) == 0) {
+        r = topology_read(&topo, text, error);
+    } else {
+        last = split_last_level(text, above, sizeof above);
+        r = topology_from_shape(&topo, last > 0 ? above : text, NULL, error);
+    }
+    if (r < 0 && last > 0 && error) {
+        struct cop_error why = *error;
+
+        cop_error_set(error, r, "the internal nodes of %s: %s", text, why.text);
+    }
     if (r < 0)
+        return r;
+    r = from_topology(tree, topo, last);
+    topology_free(topo);
+    if (r < 0) {
+        cop_error_set(error, r, "tree %.80s: out of memory", text);
         study_tree_fini(tree);
+    }
     return r;
 }
 

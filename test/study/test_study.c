@@ -72,20 +72,11 @@ TEST(impossible_trees_are_refused)
         const char *text;
         int error;
     } bad[] = {
-        {"0^3", -EINVAL},
-        {"3^0", -EINVAL},
-        {"3^22", -EINVAL},
-        {"4x0x4", -EINVAL},
-        {"2000^4", -E2BIG},
-        {"131073", -E2BIG},
-        {"", -EINVAL},
-        {"32^", -EINVAL},
-        {"32^3x", -EINVAL},
-        {"32x", -EINVAL},
-        {"99999999999^2", -E2BIG},
-        {"tree", -EINVAL},
-        {"-1^3", -EINVAL},
-        {"1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1", -EINVAL},
+        {"0^3", -EINVAL},   {"3^0", -EINVAL},          {"3^22", -E2BIG},
+        {"4x0x4", -EINVAL}, {"2000^4", -E2BIG},        {"131073", -E2BIG},
+        {"", -EINVAL},      {"32^", -EINVAL},          {"32^3x", -EINVAL},
+        {"32x", -EINVAL},   {"99999999999^2", -E2BIG}, {"tree", -EINVAL},
+        {"-1^3", -EINVAL},  {"4294967298^3", -E2BIG},
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
