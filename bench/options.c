@@ -6,7 +6,6 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@ static void print_help(const struct options_usage *usage)
                usage->metrics);
     printf("  --csv          rows benchmark,case,metric,ours,limit,unit\n"
            "  --bare-only    only the machine's own limit, without Coppice\n"
-           "  --pin CPU      run every process on this CPU\n"
            "  --help         this text\n");
 }
 
@@ -42,24 +40,6 @@ int options_number(const char *option,
         return -EINVAL;
     }
     *number = (unsigned)value;
-    return 0;
-}
-
-static int pin_to_cpu(const char *text)
-{
-    unsigned cpu;
-    cpu_set_t set;
-    int r = options_number("--pin", text, 0, CPU_SETSIZE - 1, &cpu);
-
-    if (r < 0)
-        return r;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    if (sched_setaffinity(0, sizeof(set), &set) < 0) {
-        r = -errno;
-        warn("--pin %s: this machine may have no such CPU", text);
-        return r;
-    }
     return 0;
 }
 
@@ -133,7 +113,6 @@ enum option_key {
     KEY_ROUNDS,
     KEY_CSV,
     KEY_BARE_ONLY,
-    KEY_PIN,
     KEY_METRIC,
     KEY_HELP,
 };
@@ -154,8 +133,6 @@ static int read_option(struct options *options,
     case KEY_BARE_ONLY:
         options->bare_only = true;
         return 0;
-    case KEY_PIN:
-        return pin_to_cpu(optarg);
     case KEY_METRIC:
         if (!usage->metrics) {
             warnx("--metric: %s has only one", usage->name);
@@ -181,7 +158,6 @@ int options_read(struct options *options,
         {"rounds", required_argument, NULL, KEY_ROUNDS},
         {"csv", no_argument, NULL, KEY_CSV},
         {"bare-only", no_argument, NULL, KEY_BARE_ONLY},
-        {"pin", required_argument, NULL, KEY_PIN},
         {"metric", required_argument, NULL, KEY_METRIC},
         {"help", no_argument, NULL, KEY_HELP},
         {NULL, 0, NULL, 0},

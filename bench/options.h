@@ -29,8 +29,7 @@ struct options {
     const char *metrics; /* as given; NULL: all that suit the case */
 };
 
-/* Read the command line. --pin is carried out at once: this process and all
- * that it will start run on that CPU. Free with options_fini().
+/* Read the command line. Free with options_fini().
  *
  * Returns 0; 1 if all was said that was asked for (--help); or a negative
  * errno after a sentence on stderr. */
