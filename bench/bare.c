@@ -10,6 +10,7 @@
 
 #include "bench/kids.h"
 #include "bench/side.h"
+#include "bench/start.h"
 
 /* A read that takes this long means that the tree is stuck. */
 #define STUCK_S 60
@@ -50,7 +51,7 @@ static int bare_start(void **tree, const struct shape *shape)
     if (!bare)
         return -ENOMEM;
     write_below(below, sizeof(below), shape);
-    r = side_program(program, sizeof(program), "bare_node");
+    r = start_path(program, sizeof(program), "bare_node");
     if (r == 0)
         r = kids_start(&bare->kids, program, shape->fanout[0], below,
                        &bare->leaves);

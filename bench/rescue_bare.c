@@ -11,7 +11,7 @@
 #include "bench/duel.h"
 #include "bench/kids.h"
 #include "bench/rescue.h"
-#include "bench/side.h"
+#include "bench/start.h"
 
 struct bare {
     struct kids *refuges;
@@ -66,7 +66,7 @@ static int bare_start(void **tree, uint32_t orphans)
     if (!bare)
         return -ENOMEM;
     bare->orphans = orphans;
-    r = side_program(program, sizeof(program), "bare_rescue");
+    r = start_path(program, sizeof(program), "bare_rescue");
     if (r == 0)
         r = kids_start(&bare->refuges, program, RESCUE_REFUGES, "refuge",
                        &count);

@@ -41,7 +41,3 @@ struct side {
 
 extern const struct side bare_side;
 extern const struct side ours_side;
-
-/* Path of the program `name` that lies beside the running one, in `path`.
- * Returns 0, -ENAMETOOLONG or an error of the system. */
-int side_program(char *path, size_t room, const char *name);

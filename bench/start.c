@@ -3,23 +3,48 @@
 
 #include <coppice/coppice.h>
 #include <err.h>
+#include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "bench/side.h"
 
 /* To open a stream, each back-end loads its filter. Where page faults are dear,
  * that is 6 ms of a CPU, so 1,664 of them on two CPUs take half of the default,
  * and each wakes twice a second meanwhile. */
 #define OPEN_TIMEOUT_MS 60000
 
+int start_path(char *path, size_t room, const char *name)
+{
+    char self[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+    int written;
+
+    if (len < 0) {
+        int r = -errno;
+
+        warn("/proc/self/exe");
+        return r;
+    }
+    self[len] = '\0';
+    slash = strrchr(self, '/');
+    if (slash)
+        *slash = '\0';
+    written = snprintf(path, room, "%s/%s", self, name);
+    if (written < 0 || (size_t)written >= room) {
+        warnx("%s/%s: the path is too long", self, name);
+        return -ENAMETOOLONG;
+    }
+    return 0;
+}
+
 /* In the build tree the parts lie beside us; what the environment says goes
  * first. An installed library knows for itself. */
 static int find_part(char *path, const char *name, const char *variable)
 {
-    if (getenv(variable) || side_program(path, PATH_MAX, name) < 0 ||
+    if (getenv(variable) || start_path(path, PATH_MAX, name) < 0 ||
         access(path, R_OK) < 0)
         path[0] = '\0';
     return path[0] != '\0';
@@ -39,7 +64,7 @@ int start_network(struct cop_network **out,
     struct cop_error error;
     int r;
 
-    r = side_program(backend, sizeof(backend), program);
+    r = start_path(backend, sizeof(backend), program);
     if (r < 0)
         return r;
     launch.topology_shape = shape;

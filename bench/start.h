@@ -1,6 +1,8 @@
 /* start.h - launching a network of the benchmarks' back-ends. */
 #pragma once
 
+#include <stddef.h>
+
 struct cop_network;
 
 /* Launch a network on this machine. Every back-end runs `program`, which lies
@@ -15,6 +17,10 @@ int start_network(struct cop_network **out,
                   const char *shape,
                   const char *text,
                   const char *session_path);
+
+/* Path of the program `name` that lies beside the running one, in `path`.
+ * Returns 0, -ENAMETOOLONG or an error of the system, said. */
+int start_path(char *path, size_t room, const char *name);
 
 /* main() of a back-end: join, and `serve` until the network ends, for which it
  * returns 0 or -ENOTCONN; else a negative errno, which is said. Returns the exit

@@ -37,9 +37,8 @@
 
 /* The process that is looked at. */
 #define THREADS 8
-#define FRAMES  66
 
-/* Of these, those of descend(): the others are what called it, and pause(). */
+/* Of 66 frames, those of descend(): the others are what called it, and pause(). */
 #define FRAMES_DOWN ((uintptr_t)60)
 
 #define WALKS   101
@@ -322,7 +321,7 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-/* A process of THREADS threads, each some FRAMES deep. */
+/* A process of THREADS threads, each some 66 frames deep. */
 static pid_t start_target(void)
 {
     int ready[2];
