@@ -479,8 +479,3 @@ TEST(lines_fit_at_every_width)
     look_free(a);
     look_free(b);
 }
-
-int main(void)
-{
-    return check_run("diff");
-}

@@ -766,8 +766,3 @@ TEST(lines_fit_at_every_width)
     for (size_t k = 0; k < 3; k++)
         tree_free(trees[k]);
 }
-
-int main(void)
-{
-    return check_run("render");
-}

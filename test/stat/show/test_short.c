@@ -78,8 +78,3 @@ TEST(any_name_has_a_text)
         free(text);
     }
 }
-
-int main(void)
-{
-    return check_run("short");
-}

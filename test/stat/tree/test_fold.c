@@ -95,8 +95,3 @@ TEST(what_is_too_deep_is_left_out)
     fold_begin(&fold, false, false);
     CU_ASSERT_STRING_EQUAL(folded(&fold, stack), "a");
 }
-
-int main(void)
-{
-    return check_run("fold");
-}

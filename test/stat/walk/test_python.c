@@ -196,8 +196,3 @@ TEST(of_an_unknown_version_or_without_the_global_lock_nothing_is_read)
     fake.numbers[2] = 1;
     check_frames(0);
 }
-
-int main(void)
-{
-    return check_run("python");
-}

@@ -124,8 +124,3 @@ TEST(an_address_in_a_library_of_mpi_is_a_call_of_it)
     CU_ASSERT_FALSE(runtime_is_call("libucp.so.0.0.0+0x185e4"));
     CU_ASSERT_FALSE(runtime_is_call("libmpich.so.12.2.2"));
 }
-
-int main(void)
-{
-    return check_run("symbol");
-}

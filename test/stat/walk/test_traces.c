@@ -110,8 +110,3 @@ TEST(the_decisive_frames_move_a_task)
     CU_ASSERT_EQUAL(moved_in(traces, 2, "poll", false), 6);
     traces_free(traces);
 }
-
-int main(void)
-{
-    return check_run("traces");
-}

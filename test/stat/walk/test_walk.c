@@ -484,8 +484,3 @@ TEST(no_signal_is_lost)
     CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
     CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
-
-int main(void)
-{
-    return check_run("walk");
-}

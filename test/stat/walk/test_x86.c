@@ -204,8 +204,3 @@ TEST(random_code_is_read_safely)
     CU_ASSERT(followed > 0);
     free(code);
 }
-
-int main(void)
-{
-    return check_run("x86");
-}

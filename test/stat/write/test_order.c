@@ -208,8 +208,3 @@ TEST(words_are_quoted_as_a_shell_takes_them)
     CU_ASSERT_EQUAL(strlen(text), ORIGIN_WORDS_MAX - 1);
     free(text);
 }
-
-int main(void)
-{
-    return check_run("order");
-}
