@@ -45,7 +45,7 @@ struct seen {
     unsigned cut;     /* in the middle */
     unsigned lines;   /* frames of this file with a line */
     unsigned stopped; /* stacks that begin with "[stopped by SIGSTOP]" */
-    char note[128];   /* the last note */
+    char note[128];   /* the last note but "[running]" */
 };
 
 static pthread_barrier_t in_place;
@@ -191,7 +191,8 @@ static int look(void *arg, pid_t tid, const struct frame *raw, size_t count)
     seen->stopped += strcmp(raw[0].function, "[stopped by SIGSTOP]") == 0;
     for (size_t i = 0; i < count; i++) {
         seen->cut += strcmp(raw[i].function, FRAME_CUT) == 0;
-        if (raw[i].function[0] == '[')
+        if (raw[i].function[0] == '[' &&
+            strcmp(raw[i].function, FRAME_RUNNING) != 0)
             snprintf(seen->note, sizeof(seen->note), "%s", raw[i].function);
     }
     count = name_all(seen->names, frames, raw, count);
