@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "stat/list.h"
 #include "stat/show/columns.h"
 #include "stat/show/origin.h"
 #include "stat/show/past.h"
@@ -49,16 +50,13 @@ static struct follow *following;
 void follow_say(const char *line)
 {
     struct follow *follow = following;
-    char **grown;
 
     if (!follow || !follow->screen || !screen_is_terminal(follow->screen)) {
         fprintf(stderr, "coppice-stat: %s\n", line);
         return;
     }
-    grown = reallocarray(follow->notes, follow->note_count + 1, sizeof(*grown));
-    if (!grown)
+    if (list_grow(&follow->notes, follow->note_count, sizeof(char *)) < 0)
         return;
-    follow->notes = grown;
     follow->notes[follow->note_count] = strdup(line);
     follow->note_count += follow->notes[follow->note_count] != NULL;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/list.h"
+
 /* No walk along the edges has come there yet. */
 #define UNSEEN 0
 
@@ -46,7 +48,6 @@ static int by_edge(const void *a, const void *b)
 /* Add an edge of each of `tasks`. Returns 0 or -ENOMEM. */
 static int add_edges(struct edge **edges,
                      size_t *count,
-                     size_t *room,
                      const struct edge *edge,
                      const struct tasks *tasks)
 {
@@ -55,15 +56,8 @@ static int add_edges(struct edge **edges,
 
         for (uint32_t task = range->first;
              task <= range->last && *count < EDGES_MAX; task++) {
-            if (*count == *room) {
-                size_t more = *room ? 2 * *room : 64;
-                struct edge *grown = reallocarray(*edges, more, sizeof(*grown));
-
-                if (!grown)
-                    return -ENOMEM;
-                *edges = grown;
-                *room = more;
-            }
+            if (list_grow(edges, *count, sizeof(*edge)) < 0)
+                return -ENOMEM;
             (*edges)[*count] = *edge;
             (*edges)[(*count)++].task = task;
         }
@@ -75,7 +69,6 @@ int edges_find(struct edge **out, size_t *count, const struct tree *tree)
 {
     uint32_t above[TREE_DEPTH_MAX], node, end = 0;
     struct edge *edges = NULL;
-    size_t room = 0;
     int r = 0;
 
     *count = 0;
@@ -96,8 +89,7 @@ int edges_find(struct edge **out, size_t *count, const struct tree *tree)
         for (; r == 0 && end < tree->end_count && tree->ends[end].node < behind;
              end++)
             if (tree->ends[end].current)
-                r = add_edges(&edges, count, &room, &edge,
-                              tree->ends[end].tasks);
+                r = add_edges(&edges, count, &edge, tree->ends[end].tasks);
     }
     if (r < 0) {
         free(edges);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/list.h"
 #include "stat/show/columns.h"
 #include "stat/show/short.h"
 #include "stat/show/threads.h"
@@ -20,7 +21,6 @@
 /* A picture in the making. */
 struct drawing {
     struct picture *picture;
-    size_t room;
     const struct report *report;
     const struct tree *tree;
     const bool *drawn;
@@ -31,24 +31,14 @@ struct drawing {
 static int line_add(struct drawing *drawing, struct picture_line line)
 {
     struct picture *picture = drawing->picture;
-    struct picture_line *grown;
-    size_t room;
 
-    if (!line.text)
+    if (!line.text ||
+        list_grow(&picture->lines, picture->count, sizeof(line)) < 0) {
+        free(line.text);
         return -ENOMEM;
-    if (picture->count == drawing->room) {
-        room = drawing->room ? 2 * drawing->room : 64;
-        grown = reallocarray(picture->lines, room, sizeof(*grown));
-        if (!grown) {
-            free(line.text);
-            return -ENOMEM;
-        }
-        picture->lines = grown;
-        drawing->room = room;
     }
     columns_clean(line.text);
-    if (line.tasks)
-        tasks_ref(line.tasks);
+    tasks_ref(line.tasks);
     picture->lines[picture->count++] = line;
     return 0;
 }

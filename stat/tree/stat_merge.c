@@ -4,6 +4,7 @@
 
 #include <coppice/filter.h>
 
+#include "stat/list.h"
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
@@ -22,7 +23,6 @@ struct part {
 struct state {
     struct part *parts; /* what they stand for is their join */
     size_t count;
-    size_t room;
 };
 
 static int merge_init(void **out, struct cop_filter_call *call)
@@ -100,22 +100,6 @@ static void state_compact(struct state *state)
     }
 }
 
-/* Make room for one more part. */
-static int state_grow(struct state *state)
-{
-    size_t room = state->room ? 2 * state->room : 4;
-    struct part *grown;
-
-    if (state->count < state->room)
-        return 0;
-    grown = reallocarray(state->parts, room, sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    state->parts = grown;
-    state->room = room;
-    return 0;
-}
-
 static int merge_join(void *arg,
                       const struct cop_packet *packet,
                       struct cop_filter_call *call)
@@ -124,7 +108,7 @@ static int merge_join(void *arg,
     struct part *part;
     int r;
 
-    r = state_grow(state);
+    r = list_grow(&state->parts, state->count, sizeof(*state->parts));
     if (r == 0)
         r = state_read(state);
     if (r < 0)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/list.h"
 #include "stat/tree/tree.h"
 
 /* Where the strings and frames of an input are in the output. */
@@ -159,31 +160,21 @@ static int set_without(struct tasks **out,
     return 0;
 }
 
-/* Add to `*set` the tasks of `more` that are not in `less`. */
-static int set_add(struct tasks **set, struct tasks *more, struct tasks *less)
+/* Add to `*set`, or take from it, the tasks of `other` that are not in `less`.
+ */
+static int set_change(struct tasks **set,
+                      enum tasks_op op,
+                      struct tasks *other,
+                      struct tasks *less)
 {
-    struct tasks *added;
+    struct tasks *rest;
     int r;
 
-    r = set_without(&added, more, less);
+    r = set_without(&rest, other, less);
     if (r < 0)
         return r;
-    r = tasks_change(set, TASKS_UNION, added);
-    tasks_free(added);
-    return r;
-}
-
-/* Take from `*set` the tasks of `gone` that are not in `less`. */
-static int set_drop(struct tasks **set, struct tasks *gone, struct tasks *less)
-{
-    struct tasks *dropped;
-    int r;
-
-    r = set_without(&dropped, gone, less);
-    if (r < 0)
-        return r;
-    r = tasks_change(set, TASKS_MINUS, dropped);
-    tasks_free(dropped);
+    r = tasks_change(set, op, rest);
+    tasks_free(rest);
     return r;
 }
 
@@ -206,7 +197,7 @@ static int ends_join(struct tree *tree, struct span a, struct span b)
         like = order >= 0 ? a.ends : b.ends;
         r = set_without(&set, like->tasks, order >= 0 ? a.less : b.less);
         if (r == 0 && order == 0)
-            r = set_add(&set, b.ends->tasks, b.less);
+            r = set_change(&set, TASKS_UNION, b.ends->tasks, b.less);
         for (uint32_t i = first; r == 0 && i < tree->end_count; i++)
             r = tasks_change(&set, TASKS_MINUS, tree->ends[i].tasks);
         if (r == 0)
@@ -238,7 +229,8 @@ static int ends_subtract(struct tree *tree,
         r = set_without(&set, newer.ends[i].tasks, newer.less);
         for (size_t k = 0; r == 0 && k < older.count; k++) {
             if (tree_end_compare(&older.ends[k], &newer.ends[i]) >= 0)
-                r = set_drop(&set, older.ends[k].tasks, older.less);
+                r = set_change(&set, TASKS_MINUS, older.ends[k].tasks,
+                               older.less);
         }
         if (r == 0)
             end_add(tree, &newer.ends[i], set);
@@ -327,34 +319,23 @@ static int join_nodes(struct tree *tree,
 /* Add tasks of one progress, unless there are none; the set is taken. Equal
  * progress becomes one. */
 static int progress_add(struct tree *tree,
-                        size_t *room,
                         uint32_t moved,
                         uint32_t seen,
                         struct tasks *tasks)
 {
-    struct tree_progress *list = tree->progress;
+    uint32_t count = tree->progress_count, i = 0;
     int r = 0;
 
-    if (tasks_count(tasks) == 0)
-        goto out;
-    for (uint32_t i = 0; i < tree->progress_count; i++) {
-        if (list[i].moved == moved && list[i].seen == seen) {
-            r = tasks_change(&list[i].tasks, TASKS_UNION, tasks);
-            goto out;
-        }
-    }
-    if (tree->progress_count == *room) {
-        list = reallocarray(list, 2 * *room + 1, sizeof(*list));
-        r = -ENOMEM;
-        if (!list)
-            goto out;
-        tree->progress = list;
-        *room = 2 * *room + 1;
-    }
-    list[tree->progress_count++] =
-        (struct tree_progress){moved, seen, tasks_ref(tasks)};
-    r = 0;
-out:
+    while (i < count &&
+           (tree->progress[i].moved != moved || tree->progress[i].seen != seen))
+        i++;
+    if (tasks_count(tasks) > 0 && i < count)
+        r = tasks_change(&tree->progress[i].tasks, TASKS_UNION, tasks);
+    else if (tasks_count(tasks) > 0)
+        r = list_grow(&tree->progress, count, sizeof(*tree->progress));
+    if (r == 0 && tasks_count(tasks) > 0 && i == count)
+        tree->progress[tree->progress_count++] =
+            (struct tree_progress){moved, seen, tasks_ref(tasks)};
     tasks_free(tasks);
     return r;
 }
@@ -363,7 +344,6 @@ out:
  * on with the higher numbers; in a difference, with those of `mine` if that
  * has a higher one. */
 static int progress_meet(struct tree *tree,
-                         size_t *room,
                          enum mode mode,
                          const struct tree_progress *mine,
                          const struct tree_progress *theirs,
@@ -391,7 +371,7 @@ static int progress_meet(struct tree *tree,
     if (mode == JOIN && theirs->seen > seen)
         seen = theirs->seen;
     if (r == 0)
-        return progress_add(tree, room, moved, seen, both);
+        return progress_add(tree, moved, seen, both);
     tasks_free(both);
     return r;
 }
@@ -403,7 +383,6 @@ static int by_progress(const void *a, const void *b)
 
 /* What `mode` makes of the progress of both. */
 static int progress_merge(struct tree *tree,
-                          size_t room,
                           enum mode mode,
                           const struct tree *a,
                           const struct tree *b)
@@ -415,9 +394,9 @@ static int progress_merge(struct tree *tree,
         struct tasks *rest = tasks_ref(mine->tasks);
 
         for (uint32_t k = 0; r == 0 && k < b->progress_count; k++)
-            r = progress_meet(tree, &room, mode, mine, &b->progress[k], &rest);
+            r = progress_meet(tree, mode, mine, &b->progress[k], &rest);
         if (r == 0)
-            r = progress_add(tree, &room, mine->moved, mine->seen, rest);
+            r = progress_add(tree, mine->moved, mine->seen, rest);
         else
             tasks_free(rest);
     }
@@ -428,7 +407,7 @@ static int progress_merge(struct tree *tree,
         for (uint32_t k = 0; r == 0 && k < a->progress_count; k++)
             r = tasks_change(&rest, TASKS_MINUS, a->progress[k].tasks);
         if (r == 0)
-            r = progress_add(tree, &room, mine->moved, mine->seen, rest);
+            r = progress_add(tree, mine->moved, mine->seen, rest);
         else
             tasks_free(rest);
     }
@@ -521,7 +500,6 @@ static int merge_loosely(struct tree **out,
         .frames = (size_t)a->frame_count + b->frame_count,
         .nodes = (size_t)a->node_count + b->node_count,
         .ends = (size_t)a->end_count + b->end_count,
-        .progress = (size_t)a->progress_count + b->progress_count,
         .stops = (size_t)a->stop_count + b->stop_count,
     };
     struct rivals rivals = {NULL, NULL};
@@ -538,7 +516,7 @@ static int merge_loosely(struct tree **out,
     if (r == 0)
         r = rivals_find(&rivals, a, b);
     if (r == 0)
-        r = progress_merge(tree, size.progress, mode, a, b);
+        r = progress_merge(tree, mode, a, b);
     if (r < 0)
         goto out;
     stops_merge(tree, mode, a, b);

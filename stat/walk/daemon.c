@@ -9,6 +9,7 @@
 
 #include "stat/clock.h"
 #include "stat/job/targets.h"
+#include "stat/list.h"
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 #include "stat/walk/guard.h"
@@ -327,7 +328,6 @@ struct naming_answer {
     const char **files;
     uint32_t *lines;
     struct answer answer;
-    size_t frame_room;
 };
 
 static void answer_fini(struct naming_answer *making)
@@ -345,27 +345,17 @@ static int answer_add(struct naming_answer *making,
                       const struct frame *frames,
                       size_t count)
 {
-    size_t room = making->frame_room;
-
-    if (making->answer.frame_count + count > room) {
-        const char **functions, **files;
-        uint32_t *lines;
-
-        room = 2 * (room + count);
-        functions = reallocarray(making->functions, room, sizeof(char *));
-        making->functions = functions ? functions : making->functions;
-        files = reallocarray(making->files, room, sizeof(char *));
-        making->files = files ? files : making->files;
-        lines = reallocarray(making->lines, room, sizeof(*lines));
-        making->lines = lines ? lines : making->lines;
-        if (!functions || !files || !lines)
-            return -ENOMEM;
-        making->frame_room = room;
-    }
     for (size_t i = 0; i < count; i++) {
-        making->functions[making->answer.frame_count] = frames[i].function;
-        making->files[making->answer.frame_count] = frames[i].file;
-        making->lines[making->answer.frame_count++] = frames[i].line;
+        uint32_t number = making->answer.frame_count;
+
+        if (list_grow(&making->functions, number, sizeof(char *)) < 0 ||
+            list_grow(&making->files, number, sizeof(char *)) < 0 ||
+            list_grow(&making->lines, number, sizeof(*making->lines)) < 0)
+            return -ENOMEM;
+        making->functions[number] = frames[i].function;
+        making->files[number] = frames[i].file;
+        making->lines[number] = frames[i].line;
+        making->answer.frame_count++;
     }
     making->addresses[making->answer.count] = address;
     making->counts[making->answer.count++] = (uint32_t)count;

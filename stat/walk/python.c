@@ -1,20 +1,18 @@
 /* python.c - see python.h. All that is read comes from a process that may be
  * broken: each size is bounded, and each list. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* process_vm_readv() */
-#endif
 #include "stat/walk/python.h"
 
 #include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "stat/clock.h"
+#include "stat/list.h"
+#include "stat/walk/memory.h"
 
 /* Most interpreters of a process, threads of one, and frames of a thread. */
 #define INTERPRETERS_MAX 64
@@ -220,28 +218,6 @@ bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid)
 
 /* ---- reading the process ---- */
 
-/* Read up to `size` bytes at `address`. Returns how many. */
-static size_t read_some(const struct python *python,
-                        void *out,
-                        uint64_t address,
-                        size_t size)
-{
-    struct iovec local = {out, size};
-    struct iovec remote = {(void *)(uintptr_t)address, size};
-    ssize_t n = process_vm_readv(python->pid, &local, 1, &remote, 1, 0);
-
-    return n < 0 ? 0 : (size_t)n;
-}
-
-/* Read just `size` bytes. Returns whether they are there. */
-static bool read_all(const struct python *python,
-                     void *out,
-                     uint64_t address,
-                     size_t size)
-{
-    return read_some(python, out, address, size) == size;
-}
-
 /* The number at `at` of what was read; the caller knows that it is within. */
 static uint64_t number_at(const uint8_t *bytes, uint64_t at)
 {
@@ -256,7 +232,9 @@ static uint64_t read_pointer(const struct python *python, uint64_t address)
 {
     uint64_t pointer;
 
-    return read_all(python, &pointer, address, sizeof(pointer)) ? pointer : 0;
+    return memory_read(python->pid, address, &pointer, sizeof(pointer))
+               ? pointer
+               : 0;
 }
 
 /* Write one character in UTF-8. Returns how many bytes. */
@@ -295,7 +273,7 @@ static char *read_text(const struct python *python, uint64_t address)
     char text[4 * NAME_SIZE + 1];
     size_t len = 0, i;
 
-    if (!read_all(python, head, address, layout->text_other))
+    if (!memory_read(python->pid, address, head, layout->text_other))
         return NULL;
     length = number_at(head, layout->text_length);
     memcpy(&state, head + layout->text_state, sizeof(state));
@@ -310,7 +288,7 @@ static char *read_text(const struct python *python, uint64_t address)
         start += (length - NAME_SIZE / kind) * kind;
         length = NAME_SIZE / kind;
     }
-    if (!read_all(python, bytes, start, length * kind))
+    if (!memory_read(python->pid, start, bytes, length * kind))
         return NULL;
     for (i = 0; i < length; i++) {
         uint32_t c = 0;
@@ -331,8 +309,8 @@ static void read_lines(struct python *python,
 {
     uint64_t size;
 
-    if (!read_all(python, &size, address + python->layout.bytes_size,
-                  sizeof(size)) ||
+    if (!memory_read(python->pid, address + python->layout.bytes_size, &size,
+                     sizeof(size)) ||
         size > LINES_SIZE - python->lines_size)
         return;
     code->lines = malloc(size + 1);
@@ -340,8 +318,8 @@ static void read_lines(struct python *python,
         return;
     code->lines_size = size;
     python->lines_size += size;
-    if (!read_all(python, code->lines, address + python->layout.bytes_bytes,
-                  size)) {
+    if (!memory_read(python->pid, address + python->layout.bytes_bytes,
+                     code->lines, size)) {
         free(code->lines);
         code->lines = NULL;
     }
@@ -386,7 +364,7 @@ static const struct code *code_at(struct python *python, uint64_t address)
     HASH_FIND(hh, python->codes, &address, sizeof(address), code);
     if (code)
         return code;
-    if (!read_all(python, bytes, address, layout->code_code))
+    if (!memory_read(python->pid, address, bytes, layout->code_code))
         return NULL;
     code = calloc(1, sizeof(*code));
     if (!code)
@@ -482,7 +460,7 @@ static int read_frames(struct python *python,
     const struct layout *layout = &python->layout;
     uint8_t bytes[FRAME_SIZE];
     const struct code *code;
-    size_t room = 0, seen, i;
+    size_t seen, i;
 
     for (seen = 0; address && seen < FRAMES_MAX; seen++) {
         uint64_t executable;
@@ -490,7 +468,7 @@ static int read_frames(struct python *python,
 
         if (clock_now_ns() >= python->deadline_ns)
             break;
-        if (!read_all(python, bytes, address, layout->frame_owner + 1))
+        if (!memory_read(python->pid, address, bytes, layout->frame_owner + 1))
             break;
         executable = number_at(bytes, layout->frame_code) & ~POINTER_TAGS;
         is_mark = layout->frame_is_entry == 0 &&
@@ -501,15 +479,9 @@ static int read_frames(struct python *python,
         code = is_mark ? NULL : code_at(python, executable);
         if (!code || is_made_up(code))
             continue;
-        if (thread->count == room) {
-            struct python_frame *grown;
-
-            room = room ? 2 * room : 32;
-            grown = reallocarray(thread->frames, room, sizeof(*grown));
-            if (!grown)
-                return -ENOMEM;
-            thread->frames = grown;
-        }
+        if (list_grow(&thread->frames, thread->count, sizeof(*thread->frames)) <
+            0)
+            return -ENOMEM;
         thread->frames[thread->count++] = (struct python_frame){
             code->function, code->file, code->is_library,
             line_of(code,
@@ -569,7 +541,7 @@ static bool read_layout(struct python *python,
     const uint64_t *code = numbers + where->code;
     const uint64_t *text = numbers + where->text;
 
-    if (!read_all(python, numbers, runtime, sizeof(numbers)) ||
+    if (!memory_read(python->pid, runtime, numbers, sizeof(numbers)) ||
         memcmp(&numbers[NUMBER_COOKIE], "xdebugpy", 8) != 0 ||
         numbers[NUMBER_VERSION] >> 16 != where->version ||
         numbers[NUMBER_IS_FREE_THREADED])
@@ -617,7 +589,7 @@ static bool find_layout(struct python *python, const struct python_place *place)
 {
     unsigned long version = 0;
 
-    if (!read_all(python, &version, place->version, sizeof(version)))
+    if (!memory_read(python->pid, place->version, &version, sizeof(version)))
         return false;
     switch (version >> 16) {
     case 0x030b:

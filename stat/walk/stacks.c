@@ -14,6 +14,7 @@
 #include <uthash.h>
 
 #include "stat/clock.h"
+#include "stat/list.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/waits.h"
 
@@ -334,13 +335,11 @@ static int core_thread(Dwfl_Thread *thread, void *arg)
 {
     struct taking taking = {.deadline_ns = UINT64_MAX};
     struct stacks *stacks = arg;
-    struct stack *stack, *grown;
+    struct stack *stack;
 
-    grown = reallocarray(stacks->stacks, stacks->count + 1, sizeof(*grown));
-    if (!grown)
+    if (list_grow(&stacks->stacks, stacks->count, sizeof(*stack)) < 0)
         return DWARF_CB_ABORT;
-    stacks->stacks = grown;
-    stack = &grown[stacks->count++];
+    stack = &stacks->stacks[stacks->count++];
     *stack = (struct stack){.tid = dwfl_thread_tid(thread), .state = STOP_HELD};
     taking.stack = stack;
     stack->truncated = dwfl_thread_getframes(thread, frame_take, &taking) != 0;
