@@ -10,29 +10,6 @@
 #include "stat/show/picture.h"
 #include "stat/walk/runtime.h"
 
-/* Those of `tasks` that have moved since they were first seen. */
-static int find_movers(struct tasks **out,
-                       const struct report *report,
-                       struct tasks *tasks)
-{
-    const struct tree *tree = report->tree;
-    struct tasks *movers = NULL;
-    int r;
-
-    r = tasks_new(&movers, NULL, 0);
-    for (uint32_t i = 0; r == 0 && i < tree->progress_count; i++)
-        if (tree->progress[i].moved > 1)
-            r = tasks_change(&movers, TASKS_UNION, tree->progress[i].tasks);
-    if (r == 0)
-        r = tasks_change(&movers, TASKS_BOTH, tasks);
-    if (r < 0) {
-        tasks_free(movers);
-        return r;
-    }
-    *out = movers;
-    return 0;
-}
-
 /* What is found below one node of the top level. */
 struct below {
     uint32_t first; /* nodes, in pre-order */
@@ -190,12 +167,8 @@ static bool find_again(uint32_t *node,
     uint32_t behind = report->tree->node_count, depth = tree->nodes[at].depth;
     bool any = false;
 
-    path[depth] = at;
-    for (uint32_t i = depth; i > 0; i--) {
-        while (tree->nodes[at].depth >= i)
-            at--;
-        path[i - 1] = at;
-    }
+    for (uint32_t i = depth + 1; i-- > 0; at = past->above[at])
+        path[i] = at;
     for (uint32_t i = 0; i <= depth; i++) {
         if (find_same(&found, report, first, behind, past, path[i]) != 1)
             break;
@@ -226,7 +199,9 @@ int movers_never_left(uint32_t *node, const struct report *report, size_t class)
     if (report->source.samples < 2 || (report->source.present_only && !past) ||
         (class >= MOVERS_CLASSES && class + 1 < classes->count))
         return 0;
-    r = find_movers(&movers, known, classes->sets[class]);
+    r = tree_moved(&movers, known->tree, 1); /* since they were first seen */
+    if (r == 0)
+        r = tasks_change(&movers, TASKS_BOTH, classes->sets[class]);
     if (r == 0 && tasks_count(movers) > 0)
         r = find_deepest(node, known, movers, false);
     if (r == 0 && tasks_count(movers) > 0)

@@ -13,8 +13,8 @@ void history_fini(struct history *history)
 int history_note(struct history *history, const struct tree *tree)
 {
     struct tasks **slot = &history->moved[history->count % HISTORY_MAX];
-    uint32_t last = tree_samples(tree), i;
-    struct tasks *moved = NULL;
+    uint32_t last = tree_samples(tree);
+    struct tasks *moved;
     int r;
 
     if (last <= history->sample)
@@ -23,14 +23,9 @@ int history_note(struct history *history, const struct tree *tree)
         history->sample = last;
         return 0;
     }
-    r = tasks_new(&moved, NULL, 0);
-    for (i = 0; r == 0 && i < tree->progress_count; i++)
-        if (tree->progress[i].moved > history->sample)
-            r = tasks_change(&moved, TASKS_UNION, tree->progress[i].tasks);
-    if (r < 0) {
-        tasks_free(moved);
+    r = tree_moved(&moved, tree, history->sample);
+    if (r < 0)
         return r;
-    }
     tasks_free(*slot);
     *slot = moved;
     history->count++;

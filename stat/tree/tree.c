@@ -261,26 +261,16 @@ bool tree_equal(const struct tree *a, const struct tree *b)
         a->frame_count != b->frame_count || a->node_count != b->node_count ||
         a->end_count != b->end_count ||
         a->progress_count != b->progress_count ||
-        a->stop_count != b->stop_count)
+        a->stop_count != b->stop_count ||
+        memcmp(a->stops, b->stops, a->stop_count * sizeof(*a->stops)) != 0 ||
+        memcmp(a->nodes, b->nodes, a->node_count * sizeof(*a->nodes)) != 0)
         return false;
-    for (uint32_t i = 0; i < a->stop_count; i++) {
-        if (a->stops[i].task != b->stops[i].task ||
-            a->stops[i].us != b->stops[i].us)
-            return false;
-    }
     for (uint32_t i = 0; i < a->string_count; i++) {
         if (strcmp(a->strings[i], b->strings[i]) != 0)
             return false;
     }
     for (uint32_t i = 0; i < a->frame_count; i++) {
         if (tree_frame_compare(&a->frames[i], &b->frames[i]) != 0)
-            return false;
-    }
-    for (uint32_t i = 0; i < a->node_count; i++) {
-        if (a->nodes[i].frame != b->nodes[i].frame ||
-            a->nodes[i].depth != b->nodes[i].depth ||
-            a->nodes[i].size != b->nodes[i].size ||
-            a->nodes[i].call_line != b->nodes[i].call_line)
             return false;
     }
     for (uint32_t i = 0; i < a->end_count; i++) {
@@ -434,6 +424,22 @@ uint32_t tree_samples(const struct tree *tree)
         if (tree->progress[i].seen > last)
             last = tree->progress[i].seen;
     return last;
+}
+
+int tree_moved(struct tasks **out, const struct tree *tree, uint32_t sample)
+{
+    struct tasks *moved = NULL;
+    int r = tasks_new(&moved, NULL, 0);
+
+    for (uint32_t i = 0; r == 0 && i < tree->progress_count; i++)
+        if (tree->progress[i].moved > sample)
+            r = tasks_change(&moved, TASKS_UNION, tree->progress[i].tasks);
+    if (r < 0) {
+        tasks_free(moved);
+        return r;
+    }
+    *out = moved;
+    return 0;
 }
 
 int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks)

@@ -164,6 +164,9 @@ int tree_settle(struct tree **out, const struct tree *tree);
 /* The number of the last sample of any task; 0 if it knows none. */
 uint32_t tree_samples(const struct tree *tree);
 
+/* The tasks that have moved after sample `sample`. Returns 0 or -ENOMEM. */
+int tree_moved(struct tasks **out, const struct tree *tree, uint32_t sample);
+
 /* For how many samples, up to its last, none of `tasks` has moved; 0 if the
  * tree knows none of them. Returns that, or -ENOMEM. */
 int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks);

@@ -59,25 +59,6 @@ static int add_tree(struct build *build, const struct tree *tree, bool last)
     return r;
 }
 
-/* Find which tasks have moved since sample `first`. Returns 0 or -ENOMEM. */
-static int find_moved(struct tasks **out,
-                      const struct tree *last,
-                      uint32_t first)
-{
-    struct tasks *moved = NULL;
-    int r = tasks_new(&moved, NULL, 0);
-
-    for (uint32_t i = 0; r == 0 && i < last->progress_count; i++)
-        if (last->progress[i].moved > first)
-            r = tasks_change(&moved, TASKS_UNION, last->progress[i].tasks);
-    if (r < 0) {
-        tasks_free(moved);
-        return r;
-    }
-    *out = moved;
-    return 0;
-}
-
 /* Add that `tasks` last moved in sample `moved`, if there are any. */
 static int add_progress(struct build *build,
                         uint32_t moved,
@@ -105,7 +86,7 @@ int window_tree(struct tree **out, const struct window *window, bool by_line)
     if (r == 0)
         r = tree_tasks(&all, last);
     if (r == 0)
-        r = find_moved(&moved, last, tree_samples(first));
+        r = tree_moved(&moved, last, tree_samples(first));
     if (r == 0)
         r = tasks_combine(&still, TASKS_MINUS, all, moved);
     if (r == 0)
