@@ -325,16 +325,6 @@ static int write_tree(struct painting *painting)
     return r;
 }
 
-/* The node above `node`; itself at the top. */
-static uint32_t parent_of(const struct tree *tree, uint32_t node)
-{
-    uint32_t above = node;
-
-    while (above > 0 && tree->nodes[above].depth >= tree->nodes[node].depth)
-        above--;
-    return tree->nodes[node].depth == 0 ? node : above;
-}
-
 /* The first end of `class` that `other` does not have, or else its first end.
  * `*more` becomes the number of further ends that `other` does not have. */
 static uint32_t end_of(const struct classes *classes,
@@ -383,13 +373,13 @@ static char *append_place(char *text,
         first = node;
         if (tree->nodes[node].depth == 0)
             break;
-        node = parent_of(tree, node);
+        node = diff->report->above[node];
         if (other < 0)
             first = node;
     }
     text = picture_append(text, diff->report, first);
     if (first != last) {
-        text = columns_append(text, parent_of(tree, last) == first
+        text = columns_append(text, diff->report->above[last] == first
                                         ? LEADS_ON
                                         : LEADS_ON ELLIPSIS LEADS_ON);
         text = picture_append(text, diff->report, last);

@@ -8,16 +8,6 @@
 
 #include "stat/show/edges.h"
 
-/* The top-level node that `node` is below. */
-static uint32_t top_of(const struct tree *tree, uint32_t node)
-{
-    uint32_t top = 0;
-
-    while (top + tree->nodes[top].size <= node)
-        top += tree->nodes[top].size;
-    return top;
-}
-
 /* Where class number `i` is: in main(), if it has a stack there. */
 static uint32_t class_place(const struct report *report, size_t i)
 {
@@ -25,7 +15,7 @@ static uint32_t class_place(const struct report *report, size_t i)
 
     for (uint32_t k = 0; k < classes->end_counts[i]; k++)
         if (strcmp(report_function(report,
-                                   top_of(report->tree, classes->ends[i][k])),
+                                   report_top(report, classes->ends[i][k])),
                    "main") == 0)
             return classes->ends[i][k];
     return classes->ends[i][0];

@@ -109,14 +109,6 @@ char *judging_append_place(char *text,
     return append_source(columns_append(text, ", "), report, user, called);
 }
 
-/* The top-level node above `node`. */
-static uint32_t top_of(const struct judging *judging, uint32_t node)
-{
-    while (judging->report->tree->nodes[node].depth > 0)
-        node = judging->report->above[node];
-    return node;
-}
-
 static int by_node(const void *a, const void *b)
 {
     const uint32_t *x = a;
@@ -143,7 +135,8 @@ static uint32_t class_place(const struct judging *judging, size_t i)
             !bsearch(&end, classes->ends[most], classes->end_counts[most],
                      sizeof(end), by_node))
             worth += 2;
-        if (strcmp(report_function(report, top_of(judging, end)), "main") == 0)
+        if (strcmp(report_function(report, report_top(report, end)), "main") ==
+            0)
             worth++;
         if (worth > best) {
             best = worth;
@@ -197,7 +190,7 @@ static int find_doing(enum doing *doing,
 {
     const struct report *report = judging->report;
     uint32_t node = class_place(judging, i), kept;
-    const char *top = report_function(report, top_of(judging, node));
+    const char *top = report_function(report, report_top(report, node));
     int r = movers_never_left(&kept, report, i);
 
     if (r < 0)

@@ -43,6 +43,55 @@ static int line_add(struct drawing *drawing, struct picture_line line)
     return 0;
 }
 
+static int by_count(const void *a, const void *b)
+{
+    const struct picture_child *x = a;
+    const struct picture_child *y = b;
+    int order;
+
+    if (x->own != y->own)
+        return x->own ? 1 : -1;
+    if (tasks_count(x->tasks) != tasks_count(y->tasks))
+        return tasks_count(x->tasks) < tasks_count(y->tasks) ? -1 : 1;
+    order = tasks_compare(x->tasks, y->tasks);
+    if (order == 0 && x->odd != y->odd)
+        return x->odd ? -1 : 1;
+    return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+long picture_children(struct picture_child **out,
+                      long *others,
+                      const struct report *report,
+                      const bool *drawn,
+                      uint32_t first,
+                      uint32_t behind)
+{
+    const struct tree *tree = report->tree;
+    struct picture_child *children;
+    long count = 0;
+
+    for (uint32_t node = first; node < behind; node += tree->nodes[node].size)
+        count++;
+    children = calloc((size_t)count + 1, sizeof(*children));
+    if (!children)
+        return -ENOMEM;
+    count = 0;
+    *others = 0;
+    for (uint32_t node = first; node < behind; node += tree->nodes[node].size) {
+        if (tree_is_not_walked(tree, node))
+            continue;
+        if (!drawn || drawn[node])
+            children[count++] = (struct picture_child){
+                node, report->under[node], threads_odd_below(report, node),
+                tree->nodes[node].depth == 0 && runtime_is_own(tree, node)};
+        else
+            ++*others;
+    }
+    qsort(children, (size_t)count, sizeof(*children), by_count);
+    *out = children;
+    return count;
+}
+
 char *picture_append_function(char *text, const char *function)
 {
     char *name = short_name(function);
@@ -99,66 +148,6 @@ static uint32_t chain_len(const struct drawing *drawing, uint32_t node)
         len++;
     }
     return len;
-}
-
-/* One child in the order of the picture. */
-struct child {
-    uint32_t node;
-    const struct tasks *tasks;
-    bool odd; /* threads that are outliers are there or below */
-    bool own; /* of the runtime's own threads: last */
-};
-
-static int by_count(const void *a, const void *b)
-{
-    const struct child *x = a;
-    const struct child *y = b;
-    int order;
-
-    if (x->own != y->own)
-        return x->own ? 1 : -1;
-    if (tasks_count(x->tasks) != tasks_count(y->tasks))
-        return tasks_count(x->tasks) < tasks_count(y->tasks) ? -1 : 1;
-    order = tasks_compare(x->tasks, y->tasks);
-    if (order == 0 && x->odd != y->odd)
-        return x->odd ? -1 : 1;
-    return order ? order : (x->node > y->node) - (x->node < y->node);
-}
-
-/* The nodes from `first` to before `behind` that are side by side and are to be
- * drawn, sorted, into a new array; how many others there are, into `others`.
- * Returns their count or -ENOMEM. */
-static long children_sorted(struct child **out,
-                            long *others,
-                            const struct drawing *drawing,
-                            uint32_t first,
-                            uint32_t behind)
-{
-    const struct tree *tree = drawing->tree;
-    struct child *children;
-    long count = 0;
-
-    for (uint32_t node = first; node < behind; node += tree->nodes[node].size)
-        count++;
-    children = calloc((size_t)count + 1, sizeof(*children));
-    if (!children)
-        return -ENOMEM;
-    count = 0;
-    *others = 0;
-    for (uint32_t node = first; node < behind; node += tree->nodes[node].size) {
-        if (tree_is_not_walked(tree, node))
-            continue;
-        if (drawing->drawn[node])
-            children[count++] = (struct child){
-                node, drawing->report->under[node],
-                threads_odd_below(drawing->report, node),
-                tree->nodes[node].depth == 0 && runtime_is_own(tree, node)};
-        else
-            ++*others;
-    }
-    qsort(children, (size_t)count, sizeof(*children), by_count);
-    *out = children;
-    return count;
 }
 
 /* The prefix of what is under a line with the prefix `prefix`; deeper than
@@ -284,14 +273,15 @@ static int draw_children(struct drawing *drawing,
                          bool in_outlier)
 {
     const struct report *report = drawing->report;
-    struct child *children = NULL;
+    struct picture_child *children = NULL;
     long others;
     long count;
     long skip;
     long i;
     int r = 0;
 
-    count = children_sorted(&children, &others, drawing, first, behind);
+    count = picture_children(&children, &others, report, drawing->drawn, first,
+                             behind);
     if (count < 0)
         return -ENOMEM;
     skip = count - PICTURE_FIRST - PICTURE_LAST;

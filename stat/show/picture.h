@@ -55,6 +55,28 @@ int picture_new(struct picture **out,
 /* Free `picture`. NULL is fine. */
 void picture_free(struct picture *picture);
 
+/* One of the nodes side by side, in the order of pictures. */
+struct picture_child {
+    uint32_t node;
+    const struct tasks *tasks;
+    bool odd; /* threads that are outliers are there or below */
+    bool own; /* of the runtime's own threads: last */
+};
+
+/* Sort the nodes from `first` to before `behind` that are side by side and are
+ * to be drawn, without those that could not be walked, into a new array.
+ *
+ * drawn   as above; NULL: all are
+ * others  how many are not to be drawn
+ *
+ * Returns their count or -ENOMEM. */
+long picture_children(struct picture_child **out,
+                      long *others,
+                      const struct report *report,
+                      const bool *drawn,
+                      uint32_t first,
+                      uint32_t behind);
+
 /* `text`, which is taken, with `function` behind it as pictures show it; NULL
  * without memory, or if `text` is. */
 char *picture_append_function(char *text, const char *function);

@@ -35,6 +35,13 @@ uint32_t report_line(const struct report *report, uint32_t node)
     return tree->frames[tree->nodes[node].frame].line;
 }
 
+uint32_t report_top(const struct report *report, uint32_t node)
+{
+    while (report->tree->nodes[node].depth > 0)
+        node = report->above[node];
+    return node;
+}
+
 const char *report_caller(uint32_t *line,
                           const struct report *report,
                           uint32_t node)

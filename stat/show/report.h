@@ -126,6 +126,9 @@ const char *report_function(const struct report *report, uint32_t node);
 const char *report_file(const struct report *report, uint32_t node);
 uint32_t report_line(const struct report *report, uint32_t node);
 
+/* The top-level node that `node` is or is below. */
+uint32_t report_top(const struct report *report, uint32_t node);
+
 /* From where `node`, which has no file, is called, if that is one line of the
  * frame above: its file, borrowed, and `*line`. Else "". */
 const char *report_caller(uint32_t *line,

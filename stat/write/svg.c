@@ -13,9 +13,9 @@
 #include "stat/show/movers.h"
 #include "stat/show/origin.h"
 #include "stat/show/palette.h"
+#include "stat/show/picture.h"
 #include "stat/show/short.h"
 #include "stat/show/threads.h"
-#include "stat/walk/runtime.h"
 #include "stat/write/escape.h"
 
 /* Pixels. A cell has two lines of text; one that is narrower than CELL_MIN is
@@ -163,30 +163,6 @@ static int write_cell(struct svg *svg, uint32_t node, double x, double width)
     return 0;
 }
 
-/* A child, to be sorted: the fewest tasks first. */
-struct child {
-    uint32_t node;
-    const struct tasks *set;
-    bool own; /* of the runtime's own threads: last */
-    bool odd; /* threads that are outliers are there or below */
-};
-
-static int by_count(const void *a, const void *b)
-{
-    const struct child *x = a;
-    const struct child *y = b;
-    int order;
-
-    if (x->own != y->own)
-        return x->own ? 1 : -1;
-    if (tasks_count(x->set) != tasks_count(y->set))
-        return tasks_count(x->set) < tasks_count(y->set) ? -1 : 1;
-    order = tasks_compare(x->set, y->set);
-    if (order == 0 && x->odd != y->odd)
-        return x->odd ? -1 : 1;
-    return order ? order : (x->node > y->node) - (x->node < y->node);
-}
-
 /* Draw what is from `first` to before `behind`, side by side from `x` on, in
  * `scale` pixels for a weight of 1, and all under it. As deep as a tree is. */
 static int draw_cells(
@@ -194,27 +170,17 @@ static int draw_cells(
 {
     const struct report *report = svg->report;
     const struct tree_node *nodes = report->tree->nodes;
-    struct child *children;
-    size_t count = 0;
-    uint32_t node;
+    struct picture_child *children;
+    long others, count, i;
     int r = 0;
 
-    for (node = first; node < behind; node += nodes[node].size)
-        count++;
-    children = calloc(count + 1, sizeof(*children));
-    if (!children)
-        return -ENOMEM;
-    count = 0;
-    for (node = first; node < behind; node += nodes[node].size)
-        children[count++] = (struct child){
-            node, report->under[node],
-            nodes[node].depth == 0 && runtime_is_own(report->tree, node),
-            threads_odd_below(report, node)};
-    qsort(children, count, sizeof(*children), by_count);
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        double width = svg->weights[children[i].node] * scale;
+    count = picture_children(&children, &others, report, NULL, first, behind);
+    if (count < 0)
+        return (int)count;
+    for (i = 0; r == 0 && i < count; i++) {
+        uint32_t node = children[i].node;
+        double width = svg->weights[node] * scale;
 
-        node = children[i].node;
         if (width < CELL_MIN)
             continue;
         svg->middles[node] = x + width / 2;
