@@ -1,6 +1,6 @@
 /* processes.c - see processes.h. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* asprintf() */
+#define _GNU_SOURCE /* asprintf(), basename() */
 #endif
 #include "stat/job/processes.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "stat/list.h"
+#include "stat/walk/thread.h"
 
 /* How much of a command line is read: a script's name is near its begin. */
 #define COMMAND_SIZE 8192
@@ -20,32 +21,15 @@
 /* What the kernel adds to the path of a program whose file has gone. */
 #define DELETED " (deleted)"
 
-/* Read /proc/PID/stat. Returns whether the process is alive. */
-static bool process_read(struct process *process, long pid)
+/* Read what the kernel says of a process. Returns whether it is alive. */
+static bool process_read(struct process *process, pid_t pid)
 {
-    char path[64];
-    char text[512];
-    const char *open;
-    const char *close;
-    size_t len;
-    FILE *file;
+    struct thread_status status;
 
-    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-    file = fopen(path, "re");
-    if (!file)
+    if (thread_status(&status, pid, pid) < 0 || status.state == 'Z')
         return false;
-    len = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[len] = '\0';
-    open = strchr(text, '(');
-    close = strrchr(text, ')');
-    if (!open || !close || close < open || close[1] != ' ' || close[2] == 'Z')
-        return false;
-    process->has_child = false;
-    process->pid = (int32_t)pid;
-    process->parent = (int32_t)strtol(close + 3, NULL, 10);
-    snprintf(process->name, sizeof(process->name), "%.*s",
-             (int)(close - open - 1), open + 1);
+    *process = (struct process){.pid = pid, .parent = status.parent};
+    snprintf(process->name, sizeof(process->name), "%.15s", status.name);
     return true;
 }
 
@@ -94,7 +78,7 @@ int processes_read(struct processes *processes)
                       sizeof(*processes->list));
         if (r == 0)
             processes->count +=
-                process_read(&processes->list[processes->count], pid);
+                process_read(&processes->list[processes->count], (pid_t)pid);
     }
     if (folder)
         closedir(folder);
@@ -138,13 +122,6 @@ bool processes_is_below(const struct processes *processes,
         process = processes_find(processes, process->parent);
     }
     return false;
-}
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
 }
 
 /* Read the target of the link /proc/PID/WHAT. Returns whether it could be. */
@@ -264,19 +241,19 @@ bool process_is_called(const struct process *process, const char *name)
     if (!is_path && strcmp(process->name, name) == 0)
         return true;
     known = read_program(program, process->pid);
-    if (known && strcmp(is_path ? program : base_of(program), name) == 0)
+    if (known && strcmp(is_path ? program : basename(program), name) == 0)
         return true;
     len = read_command(command, process->pid);
-    if (known && is_interpreter(base_of(program)))
+    if (known && is_interpreter(basename(program)))
         script = script_of(command, len);
     if (script)
         return is_path ? is_file(script, process->pid, name)
-                       : strcmp(base_of(script), name) == 0;
+                       : strcmp(basename(script), name) == 0;
     /* The kernel has cut the name, and the file is not for us to see. */
     return !known &&
-           strncmp(process->name, base_of(name), sizeof(process->name) - 1) ==
+           strncmp(process->name, basename(name), sizeof(process->name) - 1) ==
                0 &&
-           strcmp(is_path ? command : base_of(command), name) == 0;
+           strcmp(is_path ? command : basename(command), name) == 0;
 }
 
 /* Whether the process was started to run that module of Python's
@@ -314,7 +291,7 @@ const struct process *processes_worker_of(const struct processes *processes,
 
 int process_full_name(char **out, const char *name)
 {
-    const char *base = base_of(name);
+    const char *base = basename(name);
     char *folder = NULL, *full = NULL, *copy;
 
     if (base == name) {

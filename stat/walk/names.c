@@ -1,6 +1,6 @@
 /* names.c - see names.h. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* asprintf() */
+#define _GNU_SOURCE /* asprintf(), basename() */
 #endif
 #include "stat/walk/names.h"
 
@@ -98,18 +98,8 @@ void names_free(struct names *names)
 const char *frame_module_name(const char *module)
 {
     const char *space = strchr(module, ' ');
-    const char *path = space ? space + 1 : module;
-    const char *slash = strrchr(path, '/');
 
-    return slash ? slash + 1 : path;
-}
-
-/* What is behind the last slash. */
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
+    return basename(space ? space + 1 : module);
 }
 
 /* Whether a module is the C library or the kernel's: their lines say nothing
@@ -224,7 +214,7 @@ static int frame_add(struct name *name,
                      const char *file,
                      int line)
 {
-    char *copy = strdup(file ? base_name(file) : "");
+    char *copy = strdup(file ? basename(file) : "");
 
     if (!function || !copy) {
         free(function);
