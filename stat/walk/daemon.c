@@ -19,6 +19,14 @@
 #include "stat/walk/traces.h"
 #include "stat/walk/walk.h"
 
+/* One of our tasks of a request. */
+struct own_task {
+    uint32_t index;   /* in the request */
+    bool walked;      /* it was there */
+    bool stopped;     /* when it was last looked at */
+    uint64_t started; /* when it was, as a thread_status says */
+};
+
 /* What this daemon has, from request to request. */
 struct daemon {
     uint32_t rank;
@@ -31,10 +39,7 @@ struct daemon {
     /* what is being sampled; NULL: nothing */
     struct cop_packet *asked;
     struct request request; /* it, read */
-    uint32_t *mine;         /* our tasks of it */
-    bool *walked;           /* of each: it was there */
-    bool *stopped;          /* of each: when it was last looked at */
-    uint64_t *started;      /* of each: when it was, as a thread_status says */
+    struct own_task *mine;  /* our tasks of it */
     uint32_t mine_count;
     struct cop_stream *stream;
     uint32_t samples;  /* taken */
@@ -136,9 +141,8 @@ static void note_stuck(struct daemon *daemon, uint64_t ns)
     daemon->late = late;
 }
 
-/* Walk our task number `index`. What its state forbids is part of the
- * answer. */
-static int walk_task(struct daemon *daemon, uint32_t index)
+/* Walk one of our tasks. What its state forbids is part of the answer. */
+static int walk_task(struct daemon *daemon, struct own_task *task)
 {
     const struct request *request = &daemon->request;
     struct walk_options options = {
@@ -158,22 +162,21 @@ static int walk_task(struct daemon *daemon, uint32_t index)
     int r;
 
     /* Another process has the pid now: it must not be stopped. */
-    if (thread_status(&status, pid, pid) == 0 && daemon->walked[index] &&
-        status.started != daemon->started[index])
+    if (thread_status(&status, pid, pid) == 0 && task->walked &&
+        status.started != task->started)
         return take_failure(daemon, "", true);
-    r = motion_look(daemon->motion, pid, WALK_THREADS_MAX,
-                    daemon->stopped[index]);
+    r = motion_look(daemon->motion, pid, WALK_THREADS_MAX, task->stopped);
     if (r < 0)
         return r;
     r = walk_process(daemon->walker, pid, &options, &ns, take_stack, daemon,
                      &error);
     note_stuck(daemon, ns);
-    daemon->stopped[index] = ns > 0;
+    task->stopped = ns > 0;
     if (ns > daemon->stop_ns)
         daemon->stop_ns = ns;
     if (r == 0) {
-        daemon->walked[index] = true;
-        daemon->started[index] = status.started;
+        task->walked = true;
+        task->started = status.started;
         return ns == 0
                    ? 0
                    : traces_stopped(daemon->traces,
@@ -182,7 +185,7 @@ static int walk_task(struct daemon *daemon, uint32_t index)
     if (r == -ENOMEM)
         return r;
     return take_failure(daemon, error.text[0] ? error.text : strerror(-r),
-                        r == -ESRCH && daemon->walked[index]);
+                        r == -ESRCH && task->walked);
 }
 
 /* Walk our tasks once, as many as there is time for. */
@@ -199,7 +202,7 @@ static int take_sample(struct daemon *daemon)
     begin_ms = clock_now_ms();
     guard_watch(daemon->guard);
     for (uint32_t i = 0; r == 0 && i < daemon->mine_count; i++) {
-        daemon->task = daemon->mine[i];
+        daemon->task = daemon->mine[i].index;
         if (request->boot[0] && strcmp(boot, request->boot) != 0)
             r = take_failure(daemon,
                              "its daemon runs on another host: use a topology "
@@ -208,7 +211,7 @@ static int take_sample(struct daemon *daemon)
         else if (clock_now_ms() - begin_ms >= request->sample_ms)
             r = take_failure(daemon, "no time was left to look at it", false);
         else
-            r = walk_task(daemon, i);
+            r = walk_task(daemon, &daemon->mine[i]);
     }
     release_late(daemon);
     return r;
@@ -240,16 +243,10 @@ static void stop_sampling(struct daemon *daemon)
     traces_free(daemon->traces);
     motion_free(daemon->motion);
     free(daemon->mine);
-    free(daemon->walked);
-    free(daemon->stopped);
-    free(daemon->started);
     daemon->asked = NULL;
     daemon->traces = NULL;
     daemon->motion = NULL;
     daemon->mine = NULL;
-    daemon->walked = NULL;
-    daemon->stopped = NULL;
-    daemon->started = NULL;
     daemon->mine_count = 0;
 }
 
@@ -280,15 +277,11 @@ static int find_mine(struct daemon *daemon)
     for (i = 0; i < request->task_count; i++)
         count += request->daemons[i] == daemon->rank;
     daemon->mine = calloc((size_t)count + 1, sizeof(*daemon->mine));
-    daemon->walked = calloc((size_t)count + 1, sizeof(*daemon->walked));
-    daemon->started = calloc((size_t)count + 1, sizeof(*daemon->started));
-    daemon->stopped = calloc((size_t)count + 1, sizeof(*daemon->stopped));
-    if (!daemon->mine || !daemon->walked || !daemon->stopped ||
-        !daemon->started)
+    if (!daemon->mine)
         return -ENOMEM;
     for (i = 0; i < request->task_count; i++)
         if (request->daemons[i] == daemon->rank)
-            daemon->mine[daemon->mine_count++] = i;
+            daemon->mine[daemon->mine_count++].index = i;
     return 0;
 }
 
