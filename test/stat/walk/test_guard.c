@@ -4,28 +4,15 @@
 #define _GNU_SOURCE /* pipe2() */
 #endif
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "stat/walk/guard.h"
-#include "test/check.h"
-
-/* How long anything may take, at most. */
-#define PATIENCE_S 120
-
-static time_t now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
+#include "test/stat/walk/process.h"
 
 /* Start a process that has a guard, holds something, and stops itself; both
  * have `err` as standard error. Returns its pid. */
@@ -49,13 +36,9 @@ static pid_t frozen_start(int err)
 /* Wait, with patience, until a child has ended. Returns whether it has. */
 static bool await(pid_t pid, int *status)
 {
-    time_t end_s = now_s() + PATIENCE_S;
-    pid_t found = 0;
+    pid_t found;
 
-    while (found == 0 && now_s() < end_s) {
-        sched_yield();
-        found = waitpid(pid, status, WNOHANG);
-    }
+    AWAIT((found = waitpid(pid, status, WNOHANG)) != 0);
     return found > 0;
 }
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,16 +21,12 @@
 #include <unistd.h>
 
 #include "stat/walk/guard.h"
-#include "stat/walk/thread.h"
-#include "test/check.h"
+#include "test/stat/walk/process.h"
 
 /* So deep that a walk takes a while: some 100 ms of a processor. When the
  * daemon has had so much of that, it has stopped all threads. */
 #define DEPTH         20000
 #define WALK_BEGUN_NS 1000000
-
-/* How long anything may take, at most. */
-#define PATIENCE_S 120
 
 #define ROUNDS 3
 
@@ -40,14 +35,6 @@ struct job {
     pid_t pid;
     _Atomic uint64_t *done;
 };
-
-static time_t now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
 
 static void *work(void *arg)
 {
@@ -109,24 +96,14 @@ static void job_end(struct job *job)
 static bool job_goes_on(const struct job *job)
 {
     uint64_t before = atomic_load(job->done);
-    time_t end_s = now_s() + PATIENCE_S;
 
-    while (atomic_load(job->done) < before + 5 && now_s() < end_s)
-        sched_yield();
+    AWAIT(atomic_load(job->done) >= before + 5);
     return atomic_load(job->done) >= before + 5;
-}
-
-/* The state of a process; 0 if it is gone. */
-static char state_of(pid_t pid)
-{
-    struct thread_status status;
-
-    return thread_status(&status, pid, pid) == 0 ? status.state : 0;
 }
 
 static bool is_alive(pid_t pid)
 {
-    char state = state_of(pid);
+    char state = thread_state(pid, pid);
 
     return state != 0 && !thread_has_ended(state);
 }
@@ -134,39 +111,23 @@ static bool is_alive(pid_t pid)
 /* Wait until a process has ended, waited for or not. */
 static bool has_ended(pid_t pid)
 {
-    time_t end_s = now_s() + PATIENCE_S;
-
-    while (is_alive(pid) && now_s() < end_s)
-        sched_yield();
+    AWAIT(!is_alive(pid));
     return !is_alive(pid);
 }
 
-/* Who traces `pid`; 0 for nobody. */
+/* The tracer of `pid`; 0 if there is none. */
 static pid_t tracer_of(pid_t pid)
 {
-    char path[64], line[256];
-    pid_t tracer = 0;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    file = fopen(path, "re");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-    while (fgets(line, sizeof(line), file))
-        if (strncmp(line, "TracerPid:", 10) == 0)
-            tracer = (pid_t)strtol(line + 10, NULL, 10);
-    fclose(file);
-    return tracer;
+    return (pid_t)status_number(pid, "TracerPid:");
 }
 
 /* Wait until nobody traces `pid`, and its state is one of `states`. */
 static bool is_let_go(pid_t pid, const char *states)
 {
-    time_t end_s = now_s() + PATIENCE_S;
+    bool is;
 
-    while ((tracer_of(pid) != 0 || !strchr(states, state_of(pid))) &&
-           now_s() < end_s)
-        sched_yield();
-    return tracer_of(pid) == 0 && strchr(states, state_of(pid));
+    AWAIT((is = tracer_of(pid) == 0 && strchr(states, thread_state(pid, pid))));
+    return is;
 }
 
 /* So often that it does not end by itself. */
@@ -261,9 +222,10 @@ static pid_t stop_walk(const struct job *job, pid_t daemon)
     CHECK_OK(thread_status(&status, daemon, daemon));
     CU_ASSERT_STRING_EQUAL_FATAL(status.name, "coppice-statd");
     kill(daemon, SIGSTOP);
-    while (state_of(daemon) != 'T' && is_alive(daemon))
+    while (thread_state(daemon, daemon) != 'T' && is_alive(daemon))
         sched_yield();
-    if (tracer_of(job->pid) == daemon && state_of(job->pid) == 't')
+    if (tracer_of(job->pid) == daemon &&
+        thread_state(job->pid, job->pid) == 't')
         return daemon;
     kill(daemon, SIGCONT);
     return 0;
@@ -281,11 +243,11 @@ static struct look catch_walk(const struct job *job,
                               const char *max_stop_ms,
                               const char *interval_ms)
 {
-    time_t end_s = now_s() + PATIENCE_S;
+    uint64_t end_ms = clock_now_ms() + PATIENCE_MS;
     struct look look = {0};
     pid_t seen = 0; /* the daemon of this tool */
 
-    while (now_s() < end_s) {
+    while (clock_now_ms() < end_ms) {
         pid_t daemon = tracer_of(job->pid);
 
         if (look.tool == 0)
@@ -369,7 +331,7 @@ static bool stuck_goes_on(struct stuck *stuck)
     char byte = 0;
 
     close(stuck->end);
-    return poll(&said, 1, PATIENCE_S * 1000) == 1 &&
+    return poll(&said, 1, PATIENCE_MS) == 1 &&
            read(stuck->said, &byte, 1) == 1 && byte == '?';
 }
 
@@ -384,15 +346,11 @@ static void stuck_end(struct stuck *stuck)
  * Returns the daemon. */
 static pid_t await_late(pid_t pid)
 {
-    time_t end_s = now_s() + PATIENCE_S;
-    pid_t daemon = 0;
+    pid_t daemon;
 
-    while (daemon == 0 && now_s() < end_s) {
-        sched_yield();
-        daemon = tracer_of(pid);
-    }
+    AWAIT((daemon = tracer_of(pid)) != 0);
     CU_ASSERT_NOT_EQUAL_FATAL(daemon, 0);
-    CU_ASSERT_EQUAL(state_of(pid), 'D');
+    CU_ASSERT_EQUAL(thread_state(pid, pid), 'D');
     return daemon;
 }
 
@@ -465,7 +423,7 @@ TEST(a_stopped_job_stays_stopped)
     CU_ASSERT_EQUAL(kill(look.daemon, SIGKILL), 0);
     CU_ASSERT(is_let_go(job.pid, "T"));
     tool_end(look.tool);
-    CU_ASSERT_EQUAL(state_of(job.pid), 'T');
+    CU_ASSERT_EQUAL(thread_state(job.pid, job.pid), 'T');
     CU_ASSERT_EQUAL(atomic_load(job.done), done);
     CU_ASSERT_EQUAL(kill(job.pid, SIGCONT), 0);
     CU_ASSERT(job_goes_on(&job));
@@ -493,18 +451,14 @@ static bool a_killed_job_is_seen(void)
 {
     struct job job = job_start();
     struct look look = catch_walk(&job, "60000", "1");
-    time_t end_s = now_s() + PATIENCE_S;
-    pid_t found = 0;
+    pid_t found;
     bool lives;
 
     CU_ASSERT_EQUAL(kill(job.pid, SIGKILL), 0);
     CU_ASSERT(has_ended(job.pid));
     CU_ASSERT_EQUAL(waitpid(job.pid, NULL, WNOHANG), 0); /* not yet */
     CU_ASSERT_EQUAL(kill(look.daemon, SIGCONT), 0);
-    while (found == 0 && now_s() < end_s) {
-        sched_yield();
-        found = waitpid(job.pid, NULL, WNOHANG);
-    }
+    AWAIT((found = waitpid(job.pid, NULL, WNOHANG)) != 0);
     CU_ASSERT_EQUAL(found, job.pid);
     lives = is_alive(look.daemon);
     tool_kill(look.tool);
@@ -552,10 +506,9 @@ TEST(a_daemon_that_works_is_left_alone)
     struct timespec pause = {2 * GUARD_GRACE_MS / 1000, 0};
     char folder[] = "/tmp/test_release.XXXXXX";
     char program[64], debug[64];
-    time_t end_s = now_s() + PATIENCE_S;
     struct stuck stuck;
     pid_t tool, daemon;
-    int status, fifo = -1;
+    int status, fifo;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     snprintf(program, sizeof(program), "%s/stuck", folder);
@@ -566,10 +519,7 @@ TEST(a_daemon_that_works_is_left_alone)
     daemon = await_late(stuck.pid);
     nanosleep(&pause, NULL); /* as long as the guard would need */
     CU_ASSERT(is_alive(daemon));
-    while (fifo < 0 && now_s() < end_s) {
-        sched_yield();
-        fifo = open(debug, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    }
+    AWAIT((fifo = open(debug, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0);
     CU_ASSERT(fifo >= 0); /* it did look there */
     /* From now on a process that opens it does not wait. */
     CU_ASSERT_EQUAL(unlink(debug), 0);

@@ -5,7 +5,6 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,22 +12,12 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "stat/walk/stop.h"
-#include "test/check.h"
+#include "test/stat/walk/process.h"
 
-/* How long anything may take, at most. */
-#define PATIENCE_S 120
-
-static time_t now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
+#define PATIENCE_NS ((uint64_t)PATIENCE_MS * 1000000)
 
 /* From now on PTRACE_INTERRUPT fails, as for a thread that has just ended.
  * Returns whether that is so. */
@@ -61,9 +50,8 @@ static _Noreturn void tracer_run(pid_t pid, int to)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (interrupts_fail()) {
         byte = stragglers_new(&stragglers) == 0 &&
-                       stop_new(&stop, stragglers, pid, 1000000000,
-                                (uint64_t)PATIENCE_S * 1000000000, 1, false,
-                                &error) == 0
+                       stop_new(&stop, stragglers, pid, 1000000000, PATIENCE_NS,
+                                1, false, &error) == 0
                    ? '!'
                    : 'x';
         stop_free(stop);
@@ -72,23 +60,6 @@ static _Noreturn void tracer_run(pid_t pid, int to)
         for (;;)
             pause();
     _exit(1);
-}
-
-/* The number behind `key` in /proc/PID/status. */
-static long status_number(pid_t pid, const char *key)
-{
-    char path[64], line[256];
-    long number = 0;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    file = fopen(path, "re");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-    while (fgets(line, sizeof(line), file))
-        if (strncmp(line, key, strlen(key)) == 0)
-            number = strtol(line + strlen(key), NULL, 10);
-    fclose(file);
-    return number;
 }
 
 static bool is_traced(pid_t pid)
@@ -108,22 +79,14 @@ static char state_of_second(pid_t pid)
     char path[64], state = 0;
     struct dirent *entry;
     DIR *folder;
-    FILE *file;
 
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     folder = opendir(path);
     while (folder && (entry = readdir(folder)) != NULL) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-        if (tid <= 0 || tid == pid)
-            continue;
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid,
-                 (int)tid);
-        file = fopen(path, "re");
-        if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-            state = 0;
-        if (file)
-            fclose(file);
+        if (tid > 0 && tid != pid)
+            state = thread_state(pid, tid);
     }
     if (folder)
         closedir(folder);
@@ -156,16 +119,14 @@ static _Noreturn void half_stoppable(int to)
 
 /* Kill `pid` once its tracer, the parent, knows that a thread has stopped: it
  * looks each time that it has slept. */
-static _Noreturn void kill_half_stopped(pid_t pid, time_t end_s)
+static _Noreturn void kill_half_stopped(pid_t pid)
 {
     long sleeps;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    while (state_of_second(pid) != 't' && now_s() < end_s)
-        sched_yield();
+    AWAIT(state_of_second(pid) == 't');
     sleeps = sleeps_of(getppid());
-    while (sleeps_of(getppid()) < sleeps + 3 && now_s() < end_s)
-        sched_yield();
+    AWAIT(sleeps_of(getppid()) >= sleeps + 3);
     _exit(kill(pid, SIGKILL) != 0);
 }
 
@@ -173,7 +134,7 @@ static _Noreturn void kill_half_stopped(pid_t pid, time_t end_s)
  * which is seen long before the patience is at its end. */
 TEST(a_process_killed_while_half_stopped_has_ended)
 {
-    time_t begin_s = now_s();
+    uint64_t begin_ms = clock_now_ms();
     struct stragglers *stragglers = NULL;
     struct stop *stop = NULL;
     struct cop_error error;
@@ -189,18 +150,16 @@ TEST(a_process_killed_while_half_stopped_has_ended)
     close(said[1]);
     CU_ASSERT_EQUAL_FATAL(read(said[0], &byte, 1), 1);
     close(said[0]);
-    while (state_of_second(pid) != 'S' && now_s() - begin_s < PATIENCE_S)
-        sched_yield();
+    AWAIT(state_of_second(pid) == 'S');
     killer = fork();
     if (killer == 0)
-        kill_half_stopped(pid, begin_s + PATIENCE_S);
+        kill_half_stopped(pid);
     CU_ASSERT_FATAL(killer > 0);
     CU_ASSERT_EQUAL_FATAL(stragglers_new(&stragglers), 0);
-    CU_ASSERT_EQUAL_FATAL(
-        stop_new(&stop, stragglers, pid, (uint64_t)PATIENCE_S * 1000000000,
-                 (uint64_t)PATIENCE_S * 1000000000, 16, false, &error),
-        0);
-    CU_ASSERT(now_s() - begin_s < PATIENCE_S);
+    CU_ASSERT_EQUAL_FATAL(stop_new(&stop, stragglers, pid, PATIENCE_NS,
+                                   PATIENCE_NS, 16, false, &error),
+                          0);
+    CU_ASSERT(clock_now_ms() - begin_ms < PATIENCE_MS);
     CU_ASSERT_EQUAL(stop_count(stop), 2);
     CU_ASSERT(!stop_is_alive(stop));
     stop_free(stop);
@@ -213,8 +172,7 @@ TEST(a_process_killed_while_half_stopped_has_ended)
  * parent's at once. */
 TEST(a_process_that_ends_is_waited_for)
 {
-    time_t end_s = now_s() + PATIENCE_S;
-    pid_t pid = fork(), tracer, found = 0;
+    pid_t pid = fork(), tracer, found;
     struct pollfd answer;
     char byte = 0;
     int said[2];
@@ -232,18 +190,14 @@ TEST(a_process_that_ends_is_waited_for)
     close(said[1]);
     answer = (struct pollfd){.fd = said[0], .events = POLLIN};
     /* Who cannot try it, or has done so already, says so. */
-    while (!is_traced(pid) && poll(&answer, 1, 0) == 0 && now_s() < end_s)
-        sched_yield();
+    AWAIT(is_traced(pid) || poll(&answer, 1, 0) != 0);
     CU_ASSERT_EQUAL(kill(pid, SIGKILL), 0);
     CU_ASSERT_EQUAL(read(said[0], &byte, 1), 1);
     if (byte == '?')
         printf("skipped: no system call can be made to fail here ");
     else
         CU_ASSERT_EQUAL(byte, '!');
-    while (found == 0 && now_s() < end_s) {
-        sched_yield();
-        found = waitpid(pid, NULL, WNOHANG);
-    }
+    AWAIT((found = waitpid(pid, NULL, WNOHANG)) != 0);
     CU_ASSERT_EQUAL(found, pid);
     kill(tracer, SIGKILL);
     CU_ASSERT_EQUAL(waitpid(tracer, NULL, 0), tracer);

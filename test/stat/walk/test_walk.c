@@ -1,7 +1,6 @@
 /* test_walk.c - stacks of real processes, which must go on as before. */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
@@ -10,9 +9,8 @@
 #include <unistd.h>
 
 #include "stat/walk/names.h"
-#include "stat/walk/thread.h"
 #include "stat/walk/walk.h"
-#include "test/check.h"
+#include "test/stat/walk/process.h"
 
 #define THREADS 3
 
@@ -126,14 +124,6 @@ static struct target target_start(int depth, int threads)
     target.from = up[0];
     CU_ASSERT_FATAL(read(target.from, &byte, 1) == 1);
     return target;
-}
-
-/* What the scheduler says of a process; 0 if there is none. */
-static char state_of(pid_t pid)
-{
-    struct thread_status status;
-
-    return thread_status(&status, pid, pid) == 0 ? status.state : 0;
 }
 
 /* Whether it still answers. */
@@ -286,7 +276,7 @@ TEST(a_stopped_process_stays_stopped)
     CU_ASSERT_EQUAL(seen.stacks, 2);
     CU_ASSERT_EQUAL(seen.stopped, 2);
     /* On its way from one stop to the other it runs, in the kernel. */
-    while (state_of(target.pid) != 'T')
+    while (thread_state(target.pid, target.pid) != 'T')
         sched_yield();
     CU_ASSERT_EQUAL(kill(target.pid, SIGCONT), 0);
     CU_ASSERT_EQUAL(waitpid(target.pid, &status, WCONTINUED), target.pid);
@@ -369,7 +359,7 @@ TEST(threads_outlive_the_first)
         pthread_create(&thread, NULL, walk_target_thread, NULL);
         pthread_exit(NULL);
     }
-    while (state_of(pid) != 'Z')
+    while (thread_state(pid, pid) != 'Z')
         sched_yield();
     do {
         CHECK_OK(walk(pid, 5000, &seen, &error));
