@@ -3,8 +3,7 @@
 
 #include <stdint.h>
 
-#include "stat/walk/traces.h"
-#include "test/check.h"
+#include "test/stat/trees.h"
 
 /* The next number of a sequence that `*seed`, not 0, begins; below `end`. */
 static inline uint32_t random_below(uint64_t *seed, uint32_t end)
@@ -25,7 +24,7 @@ static inline struct tree *random_tree(uint64_t *seed,
                                             "c",    "d", "MPI_Wait"};
     static const char *const files[] = {"", "x.c", "y.c"};
     struct traces *traces;
-    struct tree *tree = NULL, *more, *both;
+    struct tree *tree = NULL;
     uint32_t count = random_below(seed, most + 1);
     uint32_t samples = 1 + random_below(seed, 3);
 
@@ -53,14 +52,7 @@ static inline struct tree *random_tree(uint64_t *seed,
                 random_below(seed, 2) ? 0 : 100 + (pid_t)random_below(seed, 4),
                 frames, depth, depth, false));
         }
-        CHECK_OK(traces_sample(&more, traces, random_below(seed, 1000)));
-        if (tree) {
-            CHECK_OK(tree_join(&both, tree, more));
-            tree_free(tree);
-            tree_free(more);
-            more = both;
-        }
-        tree = more;
+        tree = with_sample(tree, traces, random_below(seed, 1000));
     }
     traces_free(traces);
     return tree;

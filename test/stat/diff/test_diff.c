@@ -7,10 +7,10 @@
 #include "stat/show/columns.h"
 #include "stat/show/report.h"
 #include "stat/tree/frame.h"
-#include "stat/walk/traces.h"
 #include "stat/write/output.h"
 #include "test/check.h"
 #include "test/stat/random.h"
+#include "test/stat/trees.h"
 
 /* A look with all that one can have. */
 #define HEAD                                                                   \
@@ -192,16 +192,13 @@ static struct tree *job(uint32_t tasks, uint32_t step, uint32_t functions)
     struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
                              {name, "m.c", 2, "", 0, false}};
     struct traces *traces;
-    struct tree *tree;
 
     CHECK_OK(traces_new(&traces));
     for (uint32_t task = 0; task < tasks; task++) {
         snprintf(name, sizeof(name), "f%u", task * step % functions);
         CHECK_OK(traces_add(traces, task, frames, 2));
     }
-    CHECK_OK(traces_sample(&tree, traces, 1));
-    traces_free(traces);
-    return tree;
+    return tree_of(traces);
 }
 
 /* What is written of `tree`; free it. */
@@ -238,6 +235,7 @@ TEST(looks_round_trip)
         CHECK_OK(targets_add(&targets, host, (pid_t)(100 + i), NULL));
     }
     targets.ranked = true;
+    tree->stop_ns = 1;
     text = written(tree, &targets);
     CHECK_OK(read_look(&look, text));
     CU_ASSERT(tree_equal(look->tree, tree));
@@ -360,7 +358,6 @@ TEST(what_was_not_seen_is_not_known)
     struct look *a = made_up(3, 0, 1);
     struct cop_error error;
     struct traces *traces;
-    struct tree *tree;
     struct look *b;
     struct diff *diff;
     char text[64];
@@ -368,12 +365,11 @@ TEST(what_was_not_seen_is_not_known)
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, good, 1));
     CHECK_OK(traces_add(traces, 1, bad, 1));
-    CHECK_OK(traces_sample(&tree, traces, 1));
     b = calloc(1, sizeof(*b));
     CU_ASSERT_FATAL(b != NULL);
-    b->tree = tree;
+    b->tree = tree_of(traces);
     b->tasks = 3;
-    CHECK_OK(tree_tasks(&b->everyone, tree));
+    CHECK_OK(tree_tasks(&b->everyone, b->tree));
     CHECK_OK(tasks_new(&b->missing, &(struct tasks_range){2, 2}, 1));
     CHECK_OK(diff_new(&diff, a, b, &error));
     CU_ASSERT_STRING_EQUAL(tasks_text(diff->unknown, text, 64), "1-2");
@@ -385,7 +381,6 @@ TEST(what_was_not_seen_is_not_known)
     diff_free(diff);
     look_free(a);
     look_free(b);
-    traces_free(traces);
 }
 
 /* A task that could not be walked is known by a member of its frame, and in

@@ -3,8 +3,7 @@
 #include <errno.h>
 
 #include "stat/gather/naming.h"
-#include "stat/walk/traces.h"
-#include "test/check.h"
+#include "test/stat/trees.h"
 
 #define MODULE "b1d0 /usr/bin/solver"
 
@@ -14,17 +13,14 @@
     }
 
 /* The tree of task 0, whose stack has two addresses of one module. */
-static struct tree *tree_of(uint64_t outer, uint64_t inner)
+static struct tree *addresses(uint64_t outer, uint64_t inner)
 {
     struct frame stack[] = {ADDRESS(outer), ADDRESS(inner)};
     struct traces *traces;
-    struct tree *tree;
 
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, stack, 2));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
-    return tree;
+    return tree_of(traces);
 }
 
 static struct naming *naming_of(const struct tree *tree)
@@ -111,7 +107,7 @@ TEST(an_answer_gives_names)
 {
     const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
     const char *const expected[] = {"solve", "inlined", "solver+0x20", NULL};
-    struct tree *tree = tree_of(0x10, 0x20);
+    struct tree *tree = addresses(0x10, 0x20);
     struct naming *naming = naming_of(tree);
     uint32_t number = ask(naming, 2, 0x10);
 
@@ -131,7 +127,7 @@ TEST(a_late_answer_is_not_taken)
 {
     const char *old[] = {"old", NULL}, *now[] = {"now", NULL};
     const char *const expected[] = {"now", "solver+0x40", NULL};
-    struct tree *trees[] = {tree_of(0x10, 0x20), tree_of(0x30, 0x40)};
+    struct tree *trees[] = {addresses(0x10, 0x20), addresses(0x30, 0x40)};
     struct naming *before = naming_of(trees[0]);
     struct naming *naming = naming_of(trees[1]);
     uint32_t first = ask(before, 2, 0x10), second;
@@ -156,7 +152,7 @@ TEST(what_is_known_stays)
 {
     const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
     const char *const expected[] = {"other", "solve", "inlined", NULL};
-    struct tree *trees[] = {tree_of(0x10, 0x20), tree_of(0x08, 0x20)};
+    struct tree *trees[] = {addresses(0x10, 0x20), addresses(0x08, 0x20)};
     struct naming *before = naming_of(trees[0]);
     struct naming *naming = naming_of(trees[1]);
 
@@ -178,7 +174,7 @@ TEST(what_is_known_stays_without_anybody)
     const char *two[] = {"solve", "inlined", NULL};
     const char *const expected[] = {"solver+0x8", "solve", "inlined", NULL};
     const struct tasks_range first = {0, 0};
-    struct tree *trees[] = {tree_of(0x10, 0x20), tree_of(0x08, 0x20)};
+    struct tree *trees[] = {addresses(0x10, 0x20), addresses(0x08, 0x20)};
     struct naming *before = naming_of(trees[0]);
     struct naming *naming, *last;
     struct tasks *silent;

@@ -2,8 +2,7 @@
 #include "stat/show/judgement.h"
 #include "stat/show/report.h"
 #include "stat/tree/frame.h"
-#include "stat/walk/traces.h"
-#include "test/check.h"
+#include "test/stat/trees.h"
 
 /* Check that the judgement of `traces` contains `expected`. Frees `traces`. */
 static void check_judgement(struct traces *traces,
@@ -12,12 +11,10 @@ static void check_judgement(struct traces *traces,
 {
     struct report_source source = {
         .targets = targets, .hosts = 1, .samples = 1};
+    struct tree *tree = tree_of(traces);
     struct report *report;
-    struct tree *tree;
     char *text;
 
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
     CHECK_OK(report_new(&report, tree, &source));
     CHECK_OK(judgement_make(&text, report));
     if (!strstr(text, expected))

@@ -1,15 +1,9 @@
 /* test_render.c - classes, the picture and the dot file, as text. */
-#include <unistd.h>
-
 #include "stat/show/columns.h"
 #include "stat/show/render.h"
 #include "stat/show/report.h"
-#include "stat/tree/build.h"
-#include "stat/tree/classes.h"
 #include "stat/tree/frame.h"
-#include "stat/walk/traces.h"
-#include "stat/write/output.h"
-#include "test/check.h"
+#include "test/stat/trees.h"
 
 #define STEP                                                                   \
     {                                                                          \
@@ -19,22 +13,6 @@
     {                                                                          \
         "main", "ring.c", 90, "", 0, false                                     \
     }
-
-/* `tree`, which is taken and may be NULL, with one more sample. */
-static struct tree *with_sample(struct tree *tree,
-                                struct traces *traces,
-                                uint64_t stop_ns)
-{
-    struct tree *more, *both;
-
-    CHECK_OK(traces_sample(&more, traces, stop_ns));
-    if (!tree)
-        return more;
-    CHECK_OK(tree_join(&both, tree, more));
-    tree_free(tree);
-    tree_free(more);
-    return both;
-}
 
 /* The ring of 16 with one that stalls. */
 static struct tree *ring_tree(uint32_t samples)
@@ -52,7 +30,7 @@ static struct tree *ring_tree(uint32_t samples)
                            {"ring_barrier", "ring.c", 66, "", 0, false},
                            {"pthread_barrier_wait", "", 0, "", 0, false},
                            {"libc.so.6+0x85f17", "", 0, "", 0, false}};
-    struct tree *tree = NULL, *both;
+    struct tree *tree = NULL;
     struct traces *traces;
 
     CHECK_OK(traces_new(&traces));
@@ -68,9 +46,7 @@ static struct tree *ring_tree(uint32_t samples)
         tree = with_sample(tree, traces, 1900000);
     }
     traces_free(traces);
-    CHECK_OK(tree_settle(&both, tree));
-    tree_free(tree);
-    return both;
+    return settled(tree);
 }
 
 /* The text of `tree`, of which nothing is kept; free it. */
@@ -236,14 +212,11 @@ TEST(ends_inside_are_shown)
     struct frame frames[] = {{"main", "", 0, "", 0, false},
                              {"work", "w.c", 2, "", 0, false}};
     struct traces *traces;
-    struct tree *tree;
 
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, frames, 1));
     CHECK_OK(traces_add(traces, 0, frames, 2));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
-    check_text(drawn(tree, &source, 80, true),
+    check_text(drawn(tree_of(traces), &source, 80, true),
                "1 task on 2 hosts, 1 class, 1 sample, stopped 0.0 ms at most\n"
                "                  count  tasks\n"
                "\033[38;5;208mmain                  1  0\033[0m\n"
@@ -254,48 +227,16 @@ TEST(ends_inside_are_shown)
                "(1 sample)\n");
 }
 
-/* Put `task` at `call`, which solve() calls in line `line`. */
-static void build_call(struct build *build,
-                       uint32_t task,
-                       uint32_t line,
-                       const char *call)
-{
-    const struct frame above = {"solve", "s.c", line, "", 0, false};
-    const struct frame below = {call, "", 0, "", 0, false};
-    struct tree_end end = {.samples = 1, .threads = 1, .current = true};
-
-    CHECK_OK(tasks_new(&end.tasks, &(struct tasks_range){task, task}, 1));
-    CHECK_OK(build_node(build, &end.node, BUILD_TOP, &above));
-    CHECK_OK(build_node(build, &end.node, end.node, &below));
-    CHECK_OK(build_end(build, &end));
-    tasks_free(end.tasks);
-}
-
 /* Of a function with several lines judgement and picture name the one of each
  * call, unless that is made from several too. */
 TEST(judgements_name_the_line_of_a_call)
 {
+    static const struct made_call calls[] = {
+        {6, "MPI_Bcast"}, {4, "MPI_Allreduce"}, {4, "MPI_Allreduce"},
+        {7, "MPI_Recv"},  {8, "MPI_Recv"},      {7, "MPI_Recv"}};
     struct report_source source = {.hosts = 1, .samples = 1};
-    struct tree_progress progress = {1, 1, NULL};
-    struct build *build;
-    struct tree *tree, *settled;
-    char *text;
+    char *text = drawn(tree_of_calls(calls, 6), &source, 300, false);
 
-    CHECK_OK(build_new(&build, false));
-    build_call(build, 0, 6, "MPI_Bcast");
-    build_call(build, 1, 4, "MPI_Allreduce");
-    build_call(build, 2, 4, "MPI_Allreduce");
-    build_call(build, 3, 7, "MPI_Recv");
-    build_call(build, 4, 8, "MPI_Recv");
-    build_call(build, 5, 7, "MPI_Recv");
-    CHECK_OK(tasks_new(&progress.tasks, &(struct tasks_range){0, 5}, 1));
-    CHECK_OK(build_progress(build, &progress));
-    tasks_free(progress.tasks);
-    CHECK_OK(build_tree(&tree, build, 0));
-    build_free(build);
-    CHECK_OK(tree_settle(&settled, tree));
-    tree_free(tree);
-    text = drawn(settled, &source, 300, false);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(text, "3 of 6 tasks are in MPI_Recv (solve, s.c); task 0 is in "
                      "MPI_Bcast (solve, s.c:6); tasks 1-2 are in MPI_Allreduce "
@@ -344,15 +285,12 @@ TEST(progress_threads_are_drawn_last)
     const struct frame wait = {"solve", "s.c", 3, "", 0, false};
     struct report_source source = {.hosts = 1, .samples = 1, .full = true};
     struct traces *traces;
-    struct tree *tree;
     char *text;
 
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, own, 2));
     CHECK_OK(traces_add(traces, 0, &wait, 1));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
-    text = drawn(tree, &source, 100, false);
+    text = drawn(tree_of(traces), &source, 100, false);
     CU_ASSERT(strstr(text, "progress_engine") > strstr(text, "solve"));
     free(text);
 }
@@ -365,7 +303,6 @@ TEST(who_does_as_others_is_no_outlier)
                              {"region", "w.c", 3, "", 0, false},
                              {"wait", "", 0, "", 0, false}};
     struct traces *traces;
-    struct tree *tree;
     char *text;
 
     CHECK_OK(traces_new(&traces));
@@ -376,9 +313,7 @@ TEST(who_does_as_others_is_no_outlier)
     frames[0].function = "main";
     frames[2].function = "wait";
     CHECK_OK(traces_add(traces, 0, frames, 3));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
-    text = drawn(tree, &source, 200, false);
+    text = drawn(tree_of(traces), &source, 200, false);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "spin "));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "main "));
     CU_ASSERT(strstr(text, "outlier") > strstr(text, "spin "));
@@ -393,7 +328,6 @@ TEST(long_chains_are_counted)
     char names[12][8];
     struct frame frames[12];
     struct traces *traces;
-    struct tree *tree;
 
     for (unsigned i = 0; i < 12; i++) {
         snprintf(names[i], sizeof(names[i]), "f%u", i);
@@ -402,9 +336,7 @@ TEST(long_chains_are_counted)
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, frames, 12));
     CHECK_OK(traces_add(traces, 1, frames, 11));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
-    check_text(drawn(tree, &source, 100, false),
+    check_text(drawn(tree_of(traces), &source, 100, false),
                "2 tasks on 1 host, 2 classes, 1 sample, stopped 0.0 ms at most "
                "  count  tasks\n"
                "f0 (f.c:1) ▸ … 9 frames                                        "
@@ -426,7 +358,6 @@ TEST(a_thousand_classes_are_bounded)
 {
     struct report_source source = {.hosts = 1, .samples = 1};
     struct traces *traces;
-    struct tree *tree;
     unsigned lines = 0;
     char name[8];
     struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
@@ -439,9 +370,7 @@ TEST(a_thousand_classes_are_bounded)
         snprintf(name, sizeof(name), "f%04u", task < 1000 ? task : 999);
         CHECK_OK(traces_add(traces, task, frames, 2));
     }
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
-    text = drawn(tree, &source, 100, false);
+    text = drawn(tree_of(traces), &source, 100, false);
     for (at = text; *at; at++)
         lines += *at == '\n';
     CU_ASSERT_EQUAL(lines, 1 + 1 + PICTURE_FIRST + PICTURE_LAST + 1 +
@@ -465,7 +394,7 @@ TEST(the_inside_of_mpi_makes_no_classes)
                              {"PMPI_Barrier", "", 0, "", 0, false},
                              {"progress", "", 0, "", 0, false},
                              {"poll", "", 0, "", 0, false}};
-    struct tree *tree, *first, *second, *settled;
+    struct tree *tree = NULL;
     struct traces *traces;
     struct report *report;
 
@@ -474,23 +403,19 @@ TEST(the_inside_of_mpi_makes_no_classes)
         for (uint32_t task = 0; task < 3; task++)
             CHECK_OK(traces_add_thread(traces, task, 0, frames,
                                        2 + (task + sample) % 3, 1, false));
-        CHECK_OK(traces_sample(sample ? &second : &first, traces, 0));
+        tree = with_sample(tree, traces, 0);
     }
     traces_free(traces);
-    CHECK_OK(tree_join(&tree, first, second));
-    CHECK_OK(tree_settle(&settled, tree));
-    CHECK_OK(report_new(&report, settled, &source));
+    tree = settled(tree);
+    CHECK_OK(report_new(&report, tree, &source));
     CU_ASSERT_EQUAL(report->classes->count, 1);
     CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[0]), 2);
     report_free(report);
     source.full = true;
-    CHECK_OK(report_new(&report, settled, &source));
+    CHECK_OK(report_new(&report, tree, &source));
     CU_ASSERT_EQUAL(report->classes->count, 3);
     report_free(report);
-    tree_free(first);
-    tree_free(second);
     tree_free(tree);
-    tree_free(settled);
 }
 
 /* A task whose first thread rests is not unchanged while others of its threads
@@ -503,7 +428,7 @@ TEST(who_computes_is_not_unchanged)
     struct frame rests[] = {MAIN, {rest, "", 0, "", 0, false}};
     struct frame works[] = {{"thread", "", 0, "", 0, false},
                             {work, "", 0, "", 0, false}};
-    struct tree *tree, *trees[2], *settled;
+    struct tree *tree = NULL;
     struct traces *traces;
     struct report *report;
 
@@ -515,21 +440,17 @@ TEST(who_computes_is_not_unchanged)
             CHECK_OK(traces_add(traces, task, rests, 2));
             CHECK_OK(traces_add(traces, task, works, 2));
         }
-        CHECK_OK(traces_sample(&trees[sample], traces, 0));
+        tree = with_sample(tree, traces, 0);
     }
     traces_free(traces);
-    CHECK_OK(tree_join(&tree, trees[0], trees[1]));
-    CHECK_OK(tree_settle(&settled, tree));
-    CHECK_OK(report_new(&report, settled, &source));
+    tree = settled(tree);
+    CHECK_OK(report_new(&report, tree, &source));
     CU_ASSERT_EQUAL_FATAL(report->classes->count, 3);
     CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[0]), 0);
     CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[1]), 0);
     CU_ASSERT_EQUAL(report_unchanged(report, report->classes->sets[2]), 2);
     report_free(report);
-    tree_free(trees[0]);
-    tree_free(trees[1]);
     tree_free(tree);
-    tree_free(settled);
 }
 
 /* A task that came from another outermost function has left that. */
@@ -540,25 +461,20 @@ TEST(what_came_from_elsewhere_left_it)
     struct frame before[] = {{"start", "s.c", 1, "", 0, false},
                              {"import", "s.c", 2, "", 0, false}};
     struct frame after[] = {MAIN, {"work", "ring.c", 1, "", 0, false}};
-    struct tree *trees[2], *tree, *settled;
     struct traces *traces;
+    struct tree *tree;
     char *text;
 
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, before, 2));
-    CHECK_OK(traces_sample(&trees[0], traces, 0));
+    tree = with_sample(NULL, traces, 0);
     CHECK_OK(traces_add(traces, 0, after, 2));
-    CHECK_OK(traces_sample(&trees[1], traces, 0));
+    tree = with_sample(tree, traces, 0);
     traces_free(traces);
-    CHECK_OK(tree_join(&tree, trees[0], trees[1]));
-    CHECK_OK(tree_settle(&settled, tree));
-    text = drawn(settled, &source, 200, false);
+    text = drawn(settled(tree), &source, 200, false);
     CU_ASSERT_PTR_NULL(strstr(text, "never seen"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "task 0 is in work (ring.c:1)"));
     free(text);
-    tree_free(trees[0]);
-    tree_free(trees[1]);
-    tree_free(tree);
 }
 
 /* What is somewhere else in each sample is unchanged for none; what has come
@@ -570,30 +486,22 @@ TEST(what_moves_is_not_unchanged)
     char name[8];
     struct frame mover[] = {MAIN, {name, "ring.c", 1, "", 0, false}};
     struct frame stayer[] = {MAIN, {"stay", "ring.c", 2, "", 0, false}};
-    struct tree none = {0};
+    struct tree *tree = NULL;
     struct traces *traces;
-    struct tree *tree, *more, *both;
     char *text;
 
     CHECK_OK(traces_new(&traces));
     traces_forget(traces);
-    CHECK_OK(tree_join(&tree, &none, &none));
     for (uint32_t sample = 1; sample <= 5; sample++) {
         for (uint32_t task = 0; task < 20; task++) {
             snprintf(name, sizeof(name), "m%u_%u", task,
                      task == 0 || sample < 4 ? sample : 4);
             CHECK_OK(traces_add(traces, task, task < 2 ? mover : stayer, 2));
         }
-        CHECK_OK(traces_sample(&more, traces, 0));
-        CHECK_OK(tree_join(&both, tree, more));
-        tree_free(tree);
-        tree_free(more);
-        tree = both;
+        tree = with_sample(tree, traces, 0);
     }
     traces_free(traces);
-    CHECK_OK(tree_settle(&both, tree));
-    tree_free(tree);
-    text = drawn(both, &source, 120, false);
+    text = drawn(settled(tree), &source, 120, false);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "1  0  \xe2\x97\x80 outlier\n"));
     CU_ASSERT_PTR_NOT_NULL(
         strstr(text, "1  1  \xe2\x97\x80 outlier, unchanged for 2 samples\n"));
@@ -601,73 +509,6 @@ TEST(what_moves_is_not_unchanged)
     CU_ASSERT_PTR_NOT_NULL(strstr(
         text, "class 3: 18 tasks: 2-19, unchanged for 5 samples, 0.4 s\n"));
     free(text);
-}
-
-/* Tasks with the same ends are alike, wherever they are; a task with two
- * threads is not like one with one of them. */
-TEST(classes_are_exact)
-{
-    struct frame a[] = {{"a", "", 0, "", 0, false}};
-    struct frame b[] = {{"b", "", 0, "", 0, false}};
-    struct frame bad[] = {FRAME_NOT_WALKED("gone")};
-    struct classes *classes;
-    struct traces *traces;
-    struct tree *tree;
-    char text[32];
-
-    CHECK_OK(traces_new(&traces));
-    CHECK_OK(traces_add(traces, 0, a, 1));
-    CHECK_OK(traces_add(traces, 1, a, 1));
-    CHECK_OK(traces_add(traces, 1, b, 1));
-    CHECK_OK(traces_add(traces, 2, a, 1));
-    CHECK_OK(traces_add(traces, 3, b, 1));
-    CHECK_OK(traces_add(traces, 4, bad, 1));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    CHECK_OK(classes_new(&classes, tree, CLASSES_CALLS));
-    CU_ASSERT_EQUAL_FATAL(classes->count, 3);
-    CU_ASSERT_STRING_EQUAL(tasks_text(classes->sets[0], text, 32), "1");
-    CU_ASSERT_STRING_EQUAL(tasks_text(classes->sets[1], text, 32), "3");
-    CU_ASSERT_STRING_EQUAL(tasks_text(classes->sets[2], text, 32), "0,2");
-    classes_free(classes);
-    tree_free(tree);
-    traces_free(traces);
-}
-
-/* Names that would end the script or the string that they are in do not. */
-TEST(hostile_names_stay_names)
-{
-    struct frame frames[] = {
-        {"</script><script>x()", "<!--\"\\\n\xff.c", 1, "", 0, false}};
-    struct report_source source = {.hosts = 1, .samples = 1};
-    struct report *report;
-    struct traces *traces;
-    struct tree *tree;
-    unsigned ends = 0;
-    char *text = NULL;
-    size_t len;
-    FILE *file;
-    char *at;
-
-    CHECK_OK(traces_new(&traces));
-    CHECK_OK(traces_add(traces, 0, frames, 1));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    CHECK_OK(report_new(&report, tree, &source));
-    file = open_memstream(&text, &len);
-    CU_ASSERT_FATAL(file != NULL);
-    CHECK_OK(output_write(file, OUTPUT_HTML, report));
-    fclose(file);
-    for (at = text; (at = strstr(at, "</script")) != NULL; at++)
-        ends++;
-    CU_ASSERT_EQUAL(ends, 2);
-    CU_ASSERT_PTR_NULL(strstr(text, "<script>x()"));
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(text, "\"\\u003c/script\\u003e\\u003cscript\\u003ex()\""));
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(text, "\"\\u003c!--\\\"\\\\\\u000a\xef\xbf\xbd.c\""));
-    free(text);
-    report_free(report);
-    tree_free(tree);
-    traces_free(traces);
 }
 
 /* `text` without terminal colours, in place. */

@@ -4,10 +4,8 @@
 
 #include "stat/show/origin.h"
 #include "stat/show/report.h"
-#include "stat/tree/build.h"
-#include "stat/walk/traces.h"
 #include "stat/write/output.h"
-#include "test/check.h"
+#include "test/stat/trees.h"
 
 /* A tree of `count` tasks in main(), the first in other(); the last has a
  * progress thread, too, with a name. */
@@ -19,48 +17,13 @@ static struct tree *made_tree(uint32_t count)
                                   {"other", "m.c", 3, "", 0, false}};
     const struct frame progress[] = {{"[thread p-#]", "", 0, "", 0, false},
                                      {"progress_engine", "", 0, "", 0, false}};
-    struct tree *tree, *settled;
     struct traces *traces;
 
     CHECK_OK(traces_new(&traces));
     for (uint32_t i = 0; i < count; i++)
         CHECK_OK(traces_add(traces, i, i == 0 ? other : mains, 2));
     CHECK_OK(traces_add(traces, count - 1, progress, 2));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    CHECK_OK(tree_settle(&settled, tree));
-    tree_free(tree);
-    traces_free(traces);
-    return settled;
-}
-
-/* A tree of two tasks in two calls of main(), in lines 7 and 9. */
-static struct tree *called_tree(void)
-{
-    struct tree_progress progress = {1, 1, NULL};
-    struct tree *tree, *settled;
-    struct build *build;
-
-    CHECK_OK(build_new(&build, false));
-    for (uint32_t task = 0; task < 2; task++) {
-        const struct frame above = {"main", "m.c", 7 + 2 * task, "", 0, false};
-        const struct frame below = {
-            task ? "MPI_Bcast" : "MPI_Barrier", "", 0, "", 0, false};
-        struct tree_end end = {.samples = 1, .threads = 1, .current = true};
-
-        CHECK_OK(tasks_new(&end.tasks, &(struct tasks_range){task, task}, 1));
-        CHECK_OK(build_node(build, &end.node, BUILD_TOP, &above));
-        CHECK_OK(build_node(build, &end.node, end.node, &below));
-        CHECK_OK(build_end(build, &end));
-        tasks_free(end.tasks);
-    }
-    CHECK_OK(tasks_new(&progress.tasks, &(struct tasks_range){0, 1}, 1));
-    CHECK_OK(build_progress(build, &progress));
-    tasks_free(progress.tasks);
-    CHECK_OK(build_tree(&tree, build, 0));
-    build_free(build);
-    CHECK_OK(tree_settle(&settled, tree));
-    tree_free(tree);
-    return settled;
+    return settled(tree_of(traces));
 }
 
 /* What one format says of a tree, which is taken; the caller frees it. */
@@ -142,13 +105,15 @@ TEST(outliers_are_the_same_in_each_format)
 /* What has no source says from where it is called. */
 TEST(calls_tell_their_lines)
 {
-    char *svg = written_tree(OUTPUT_SVG, called_tree());
-    char *dot = written_tree(OUTPUT_DOT, called_tree());
-    char *json = written_tree(OUTPUT_JSON, called_tree());
+    static const struct made_call calls[] = {{7, "MPI_Barrier"},
+                                             {9, "MPI_Bcast"}};
+    char *svg = written_tree(OUTPUT_SVG, tree_of_calls(calls, 2));
+    char *dot = written_tree(OUTPUT_DOT, tree_of_calls(calls, 2));
+    char *json = written_tree(OUTPUT_JSON, tree_of_calls(calls, 2));
 
-    CU_ASSERT(has(svg, "<title>MPI_Barrier (from m.c:7)"));
-    CU_ASSERT(has(svg, "<title>MPI_Bcast (from m.c:9)"));
-    CU_ASSERT(has(dot, "label=\"MPI_Barrier\\nfrom m.c:7\""));
+    CU_ASSERT(has(svg, "<title>MPI_Barrier (from s.c:7)"));
+    CU_ASSERT(has(svg, "<title>MPI_Bcast (from s.c:9)"));
+    CU_ASSERT(has(dot, "label=\"MPI_Barrier\\nfrom s.c:7\""));
     CU_ASSERT(has(json, "\"call_line\":9"));
     free(svg);
     free(dot);
@@ -174,15 +139,12 @@ TEST(dot_renders_the_graph)
 {
     struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3, "", 0, false}};
     struct traces *traces;
-    struct tree *tree;
     char *text;
     FILE *file;
 
     CHECK_OK(traces_new(&traces));
     CHECK_OK(traces_add(traces, 0, frames, 1));
-    CHECK_OK(traces_sample(&tree, traces, 0));
-    traces_free(traces);
-    text = written_tree(OUTPUT_DOT, tree);
+    text = written_tree(OUTPUT_DOT, tree_of(traces));
     CU_ASSERT(has(text, "label=\"f<\\\"x\\\\y\\\">\\na \\\"b\\\".c:3\""));
     CU_ASSERT(has(text, "0 -> 1 [label=\"1:[0]\", bv=\"[0]\"]"));
     if (system("command -v dot >/dev/null") == 0) {
@@ -191,6 +153,27 @@ TEST(dot_renders_the_graph)
         fputs(text, file);
         CU_ASSERT_EQUAL(pclose(file), 0);
     }
+    free(text);
+}
+
+/* Names that would end the script or the string that they are in do not. */
+TEST(hostile_names_stay_names)
+{
+    struct frame frame = {
+        "</script><script>x()", "<!--\"\\\n\xff.c", 1, "", 0, false};
+    struct traces *traces;
+    unsigned ends = 0;
+    char *text, *at;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, &frame, 1));
+    text = written_tree(OUTPUT_HTML, tree_of(traces));
+    for (at = text; (at = strstr(at, "</script")) != NULL; at++)
+        ends++;
+    CU_ASSERT_EQUAL(ends, 2);
+    CU_ASSERT(!has(text, "<script>x()"));
+    CU_ASSERT(has(text, "\"\\u003c/script\\u003e\\u003cscript\\u003ex()\""));
+    CU_ASSERT(has(text, "\"\\u003c!--\\\"\\\\\\u000a\xef\xbf\xbd.c\""));
     free(text);
 }
 
