@@ -176,34 +176,6 @@ TEST(narrow_pictures_are_cut)
                "  samples, 0.2 s)\n");
 }
 
-/* A wide one has room for everything on the line of the headline. */
-TEST(wide_pictures_have_room)
-{
-    struct report_source source = {
-        .hosts = 1, .samples = 3, .interval_ms = 100};
-
-    check_text(drawn(ring_tree(3), &source, 300, false),
-               "16 tasks on 1 host, 3 classes, 3 samples, stopped 1.9 ms at "
-               "most   count  tasks\n"
-               "main (ring.c:90)                                               "
-               "       16  0-15\n"
-               "└─ ring_step (ring.c:40)                                       "
-               "       16  0-15\n"
-               "   ├─ do_SendOrStall (ring.c:44) ▸ pause                       "
-               "        1  1  ◀ outlier, unchanged for 3 samples\n"
-               "   ├─ ring_waitall (ring.c:55) ▸ recv                          "
-               "        1  2  ◀ outlier, unchanged for 3 samples\n"
-               "   └─ ring_barrier (ring.c:66) ▸ pthread_barrier_wait ▸ …      "
-               "       14  0,3-15\n"
-               "class 1: 1 task: 1, outlier, unchanged for 3 samples, 0.2 s\n"
-               "class 2: 1 task: 2, outlier, unchanged for 3 samples, 0.2 s\n"
-               "class 3: 14 tasks: 0,3-15, unchanged for 3 samples, 0.2 s\n"
-               "14 of 16 tasks wait in pthread_barrier_wait (ring_barrier, "
-               "ring.c:66); task 1 waits in pause (do_SendOrStall, ring.c:44); "
-               "task 2 waits in recv (ring_waitall, ring.c:55); no task has "
-               "moved (3 samples, 0.2 s)\n");
-}
-
 /* One class: no outlier, whatever the counts. A trace that ends where others
  * go on has a line of its own. */
 TEST(ends_inside_are_shown)
