@@ -24,6 +24,27 @@ end_look() {
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
 
+# end_program - end the program of a test, process $pid, if there is one.
+end_program() {
+    [ -z "$pid" ] || kill "$pid" 2>/dev/null || :
+    [ -z "$pid" ] || wait "$pid" 2>/dev/null || :
+    pid=
+}
+
+# await_sleep THREADS - until so many threads of process $pid sleep, all that it
+# has, at three looks; at most two minutes.
+await_sleep() {
+    looks=0
+    tries=0
+    while [ "$looks" -lt 3 ] && [ "$tries" -lt 2400 ]; do
+        looks=$((looks + 1))
+        [ "$(cat "/proc/$pid"/task/*/status | grep -c '^State:.S')" = "$1" ] ||
+            looks=0
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+}
+
 skip() {
     echo "skipped: $*"
     exit 77
