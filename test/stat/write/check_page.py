@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""check_page.py BROWSER PAGE PROFILE WHAT [SHOTS] - use a page of coppice-stat.
+"""check_page.py BROWSER PAGE PROFILE WHAT - use a page of coppice-stat.
 
 Drives a headless Chromium through its debugging pipe as a person would, with
 keys and the mouse, in both themes. WHAT is "made-up": the page of 1003 tasks in
 5 classes with 2 outliers that test-outputs makes; "cards": the same with a stack
-of a runtime in the first class; "runtime": any one with calls of a runtime; or "large": it only comes up, in time. Fails at an error on the
-console, at any request beyond the page itself, and at what is not as the keys
-say. With SHOTS, a folder, it leaves pictures there.
+of a runtime in the first class; "runtime": any one with calls of a runtime; or "large": it only comes up, in
+time. Fails at an error on the console, at any request beyond the page itself,
+and at what is not as the keys say.
 """
-import base64
 import itertools
 import json
 import os
@@ -121,10 +120,6 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, x=box[0],
                       y=box[1], button="left", clickCount=1)
 
-    def shot(self, path):
-        data = self.call("Page.captureScreenshot", format="png")["data"]
-        pathlib.Path(path).write_bytes(base64.b64decode(data))
-
     def complaints(self):
         """What went wrong, or was asked for, since the page was loaded."""
         found = []
@@ -168,8 +163,11 @@ class Page:
             .replace(/[▾▸…]/g, ' ').trim().split(/[ ·]/)[0],
             +{ROW}.querySelector('.count').textContent]""")
 
+    def count(self, selector):
+        return self.run(f"document.querySelectorAll('{selector}').length")
+
     def rows(self):
-        return self.run("document.querySelectorAll('#tree .row').length")
+        return self.count("#tree .row")
 
     def text(self, selector):
         return self.run(f"document.querySelector('{selector}').textContent")
@@ -234,11 +232,11 @@ def check_keys(page):
     last = page.focused()
     page.key("Enter")
     ranks = page.value("ranks")
-    check("enter keeps these tasks only", ranks != "" and page.run(
-        "+document.querySelector('#tree .count').textContent") == last[1])
+    check("enter keeps these tasks only", ranks != "" and
+          int(page.text("#tree .count")) == last[1])
     page.key("Escape")
-    check("escape shows all", page.value("ranks") == "" and page.run(
-        "document.querySelector('#tree .count').textContent") == "1003")
+    check("escape shows all", page.value("ranks") == "" and
+          page.text("#tree .count") == "1003")
 
 
 def check_search(page):
@@ -247,8 +245,8 @@ def check_search(page):
     check("/ goes to the search", page.run(
         "document.activeElement.id") == "search")
     page.type("stuck_")
-    check("two hits", page.text("#hits") == "2 hits" and page.run(
-        "document.querySelectorAll('.row.hit').length") == 2)
+    check("two hits", page.text("#hits") == "2 hits" and
+          page.count(".row.hit") == 2)
     page.key("Enter")
     first = page.focused()
     page.key("n")
@@ -296,19 +294,16 @@ def check_filter(page):
     page.load(page.url)
     page.click("document.getElementById('ranks')")
     page.type("0-9")
-    check("ten ranks", page.run(
-        "document.querySelector('#tree .count').textContent") == "10")
+    check("ten ranks", page.text("#tree .count") == "10")
     page.type(",x")
     check("what is no set is marked", page.run(
         "document.getElementById('ranks').classList.contains('wrong')"))
     page.key("Escape")
-    classes = page.run("document.querySelectorAll('.class').length")
+    classes = page.count(".class")
     page.click("document.querySelector('#classes [data-act=only]')")
-    check("only one class", page.run(
-        "document.querySelectorAll('.class').length") == 1 and classes > 1)
+    check("only one class", page.count(".class") == 1 and classes > 1)
     page.click("document.getElementById('reset')")
-    check("all again", page.run(
-        "document.querySelectorAll('.class').length") == classes)
+    check("all again", page.count(".class") == classes)
 
 
 def check_runtime(page):
@@ -358,15 +353,14 @@ def check_large(page):
     took = time.monotonic() - begin
     script = page.run("performance.now()")
     print(f"it came up in {took:.2f} s, {script / 1000:.2f} s of its own clock")
-    check("a class is there", page.run(
-        "document.querySelectorAll('.class').length") > 0)
+    check("a class is there", page.count(".class") > 0)
     begin = time.monotonic()
     page.key("/")
     page.type("stuck_")
     check("hits", page.text("#hits").endswith("hits"))
     page.key("Escape")
     page.key("i")
-    check("cells", page.run("document.querySelectorAll('.cell').length") > 5)
+    check("cells", page.count(".cell") > 5)
     print(f"search and icicle in {time.monotonic() - begin:.2f} s")
 
 
@@ -374,7 +368,7 @@ def check_icicle(page):
     page.load(page.url)
     page.run("document.querySelector('#tree .row').focus()")
     page.key("i")
-    cells = page.run("document.querySelectorAll('.cell').length")
+    cells = page.count(".cell")
     check("i draws the icicle", cells > 5 and page.run(
         "document.getElementById('tree').hidden"))
     check("no cell leaves the picture", page.run("""(function () {
@@ -384,20 +378,18 @@ def check_icicle(page):
             return r.left < box.left - 1 || r.right > box.right + 1;
         }).length; })()""") == 0)
     page.click("[...document.querySelectorAll('.cell')].pop()")
-    fewer = page.run("document.querySelectorAll('.cell').length")
-    check("a click goes into a cell", fewer < cells)
+    check("a click goes into a cell", page.count(".cell") < cells)
     page.run("document.querySelector('.cell').focus()")
     page.key("c")
     check("c copies those of the cell", "Copied" in page.said())
     page.key("Escape")
-    check("escape comes out", page.run(
-        "document.querySelectorAll('.cell').length") == cells)
+    check("escape comes out", page.count(".cell") == cells)
     page.key("i")
     check("i comes back", not page.run(
         "document.getElementById('tree').hidden"))
 
 
-def check_themes(page, shots):
+def check_themes(page):
     for theme in ("light", "dark"):
         page.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": theme}])
@@ -405,13 +397,6 @@ def check_themes(page, shots):
         check(theme + " as the system says", page.run(
             "document.documentElement.classList.contains('dark')"
         ) == (theme == "dark"))
-        if shots:
-            page.shot(f"{shots}/{theme}-tree.png")
-            page.key("i")
-            page.shot(f"{shots}/{theme}-icicle.png")
-            page.key("i")
-            page.load(page.url + "#search=stuck_&runtime=show")
-            page.shot(f"{shots}/{theme}-search.png")
     page.load(page.url)
     check("the button stands beside the headline", page.run("""(function () {
         var button = document.getElementById('theme').getBoundingClientRect();
@@ -426,7 +411,7 @@ def check_themes(page, shots):
         "document.documentElement.classList.contains('dark')"))
 
 
-def main(program, path, profile, what, shots=None):
+def main(program, path, profile, what):
     browser = Browser(program, profile)
     page = Page(browser, path)
     session, browser.session = browser.session, None
@@ -438,7 +423,7 @@ def main(program, path, profile, what, shots=None):
               "cards": [check_cards],
               "runtime": [check_runtime],
               "large": [check_large]}[what]
-    for one in checks + [lambda page: check_themes(page, shots)]:
+    for one in checks + [check_themes]:
         one(page)
         assert page.complaints() == [], page.complaints()
     browser.end()
