@@ -212,6 +212,20 @@ static int find_drawn(struct painting *painting)
     return 0;
 }
 
+/* Write a line of words; `text` is taken. */
+static int write_text(struct painting *painting, char mark, char *text)
+{
+    if (!text)
+        return -ENOMEM;
+    columns_clean(text);
+    colour_begin(painting, mark);
+    columns_wrap(painting->file, text, painting->width);
+    colour_end(painting, mark);
+    fputc('\n', painting->file);
+    free(text);
+    return 0;
+}
+
 /* The first lines: how much has changed, and the names of the files. */
 static int write_head(struct painting *painting,
                       const char *const names[DIFF_SIDES])
@@ -236,32 +250,24 @@ static int write_head(struct painting *painting,
                               words[i]);
         before = ", ";
     }
-    for (int side = DIFF_A; text && side < DIFF_SIDES; side++) {
+    for (int side = DIFF_A; side < DIFF_SIDES; side++) {
         size_t classes = count_classes(diff, (enum diff_side)side);
         uint32_t tasks = tasks_count(diff->looks[side]->everyone);
 
-        columns_clean(text);
-        columns_wrap(painting->file, text, painting->width);
-        fputc('\n', painting->file);
-        free(text);
+        if (write_text(painting, '=', text) < 0)
+            return -ENOMEM;
         text = columns_append(strdup(""), "%c: %s: %u %s%s, %zu class%s",
                               side == DIFF_A ? 'A' : 'B', names[side], tasks,
                               diff->noun, plural(tasks, "", "s"), classes,
                               plural(classes, "", "es"));
     }
-    if (text && taken[DIFF_A] && taken[DIFF_B])
+    if (taken[DIFF_A] && taken[DIFF_B])
         text = columns_append(
             text, ", %" PRIu64 " s %s A",
             taken[DIFF_B] >= taken[DIFF_A] ? taken[DIFF_B] - taken[DIFF_A]
                                            : taken[DIFF_A] - taken[DIFF_B],
             taken[DIFF_B] >= taken[DIFF_A] ? "after" : "before");
-    if (!text)
-        return -ENOMEM;
-    columns_clean(text);
-    columns_wrap(painting->file, text, painting->width);
-    fputc('\n', painting->file);
-    free(text);
-    return 0;
+    return write_text(painting, '=', text);
 }
 
 /* `text`, cut to `room` columns with an ellipsis; not padded. */
@@ -419,20 +425,6 @@ static char *append_tasks(char *text,
         }
     }
     return before[0] == ',' ? columns_append(text, ")") : text;
-}
-
-/* Write a line of words; `text` is taken. */
-static int write_text(struct painting *painting, char mark, char *text)
-{
-    if (!text)
-        return -ENOMEM;
-    columns_clean(text);
-    colour_begin(painting, mark);
-    columns_wrap(painting->file, text, painting->width);
-    colour_end(painting, mark);
-    fputc('\n', painting->file);
-    free(text);
-    return 0;
 }
 
 /* List which tasks moved, and where to. */

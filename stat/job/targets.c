@@ -16,9 +16,7 @@
 
 #include "stat/job/processes.h"
 #include "stat/list.h"
-
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "stat/table.h"
 
 /* A process, by its host and pid. */
 struct known_process {
@@ -45,19 +43,10 @@ struct targets_index {
 
 static void index_free(struct targets_index *index)
 {
-    struct known_process *process, *next_process;
-    struct known_host *host, *next_host;
-
     if (!index)
         return;
-    HASH_ITER (hh, index->processes, process, next_process) {
-        HASH_DEL(index->processes, process);
-        free(process);
-    }
-    HASH_ITER (hh, index->hosts, host, next_host) {
-        HASH_DEL(index->hosts, host);
-        free(host);
-    }
+    TABLE_FREE(index->processes);
+    TABLE_FREE(index->hosts);
     free(index);
 }
 

@@ -8,12 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "stat/show/columns.h"
 #include "stat/show/edges.h"
 #include "stat/show/report.h"
+#include "stat/table.h"
 
 /* So many places are told of besides that of most tasks. */
 #define OTHERS_MAX 3

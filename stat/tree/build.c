@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "stat/list.h"
+#include "stat/table.h"
 
 /* A string, once. */
 struct string {
@@ -66,17 +64,10 @@ int build_new(struct build **out, bool by_line)
 
 void build_free(struct build *build)
 {
-    struct string *string, *next;
-
     if (!build)
         return;
-    HASH_CLEAR(hh, build->hash);
-    for (uint32_t i = 0; i < build->place_count; i++)
-        free(build->places[i]);
-    HASH_ITER (hh, build->strings, string, next) {
-        HASH_DEL(build->strings, string);
-        free(string);
-    }
+    TABLE_FREE(build->hash);
+    TABLE_FREE(build->strings);
     for (uint32_t i = 0; i < build->end_count; i++) {
         tasks_free(build->ends[i].tasks);
         tasks_free(build->ends[i].tids);

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "stat/list.h"
+#include "stat/table.h"
 #include "stat/walk/runtime.h"
 
 /* From task `at` on (`begins`), or not any more, a trace ends at `node`. */
@@ -233,16 +231,13 @@ static int sweep_run(struct sweep *sweep)
 
 static void sweep_fini(struct sweep *sweep)
 {
-    struct class *class, *next;
+    struct class *class;
 
-    class = sweep->found;
-    HASH_CLEAR(hh, sweep->found);
-    for (; class; class = next) {
-        next = class->hh.next;
+    for (class = sweep->found; class; class = class->hh.next) {
         free(class->nodes);
         free(class->ranges);
-        free(class);
     }
+    TABLE_FREE(sweep->found);
     free(sweep->steps);
     free(sweep->nodes);
     free(sweep->times);

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "stat/table.h"
 #include "stat/walk/runtime.h"
 
 /* Bytes of a symbol that tell what it is. */
@@ -44,14 +42,9 @@ int kinds_new(struct kinds **out)
 
 void kinds_free(struct kinds *kinds)
 {
-    struct known_kind *known, *next;
-
     if (!kinds)
         return;
-    HASH_ITER (hh, kinds->found, known, next) {
-        HASH_DEL(kinds->found, known);
-        free(known);
-    }
+    TABLE_FREE(kinds->found);
     free(kinds);
 }
 

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "stat/table.h"
 #include "stat/walk/thread.h"
 
 /* A thread that sleeps leaves the processor this often when it is stopped once
@@ -52,14 +50,9 @@ int motion_new(struct motion **out)
 
 void motion_free(struct motion *motion)
 {
-    struct seen_thread *thread, *next_thread;
-
     if (!motion)
         return;
-    HASH_ITER (hh, motion->threads, thread, next_thread) {
-        HASH_DEL(motion->threads, thread);
-        free(thread);
-    }
+    TABLE_FREE(motion->threads);
     free(motion);
 }
 

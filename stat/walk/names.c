@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "stat/table.h"
 #include "stat/walk/source.h"
 #include "stat/walk/symbol.h"
 

@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "stat/clock.h"
 #include "stat/list.h"
+#include "stat/table.h"
 #include "stat/walk/memory.h"
 
 /* Most interpreters of a process, threads of one, and frames of a thread. */
@@ -658,7 +656,7 @@ out:
 void python_free(struct python *python)
 {
     struct code *code, *next_code;
-    struct thread *thread, *next_thread;
+    struct thread *thread;
 
     if (!python)
         return;
@@ -666,11 +664,9 @@ void python_free(struct python *python)
         HASH_DEL(python->codes, code);
         code_free(code);
     }
-    HASH_ITER (hh, python->threads, thread, next_thread) {
-        HASH_DEL(python->threads, thread);
+    for (thread = python->threads; thread; thread = thread->hh.next)
         free(thread->frames);
-        free(thread);
-    }
+    TABLE_FREE(python->threads);
     free(python);
 }
 

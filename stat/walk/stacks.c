@@ -10,11 +10,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "stat/clock.h"
 #include "stat/list.h"
+#include "stat/table.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/waits.h"
 
@@ -94,14 +92,9 @@ int stacks_new(struct stacks **out,
 
 void stacks_free(struct stacks *stacks)
 {
-    struct before *before, *next;
-
     if (!stacks)
         return;
-    HASH_ITER (hh, stacks->before, before, next) {
-        HASH_DEL(stacks->before, before);
-        free(before);
-    }
+    TABLE_FREE(stacks->before);
     for (size_t i = 0; i < stacks->count; i++) {
         free(stacks->stacks[i].pcs);
         waits_free(stacks->stacks[i].waits);

@@ -13,11 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "stat/clock.h"
 #include "stat/list.h"
+#include "stat/table.h"
 #include "stat/walk/thread.h"
 
 /* Longest pause between two looks at threads that are to stop. */
@@ -488,15 +486,10 @@ int stop_rest(struct stop *stop, const bool *wanted)
 
 void stop_free(struct stop *stop)
 {
-    struct thread *thread, *next;
-
     if (!stop)
         return;
     threads_release(stop);
-    HASH_ITER (hh, stop->hash, thread, next) {
-        HASH_DEL(stop->hash, thread);
-        free(thread);
-    }
+    TABLE_FREE(stop->hash);
     free(stop->threads);
     free(stop->likely);
     free(stop);

@@ -51,7 +51,9 @@ static char *demangle_fortran(const char *symbol)
     return name;
 }
 
-char *symbol_demangle(const char *symbol)
+/* The name that a compiler has mangled into `symbol`; NULL if it is not mangled.
+ * The caller frees it. */
+static char *demangle(const char *symbol)
 {
     bool is_mangled = strncmp(symbol, "_Z", 2) == 0;
     bool is_rust = is_mangled || strncmp(symbol, "_R", 2) == 0;
@@ -76,7 +78,7 @@ char *symbol_demangle(const char *symbol)
 char *symbol_name(const char *symbol)
 {
     char *bare = strndup(symbol, name_len(symbol));
-    char *name = bare ? symbol_demangle(bare) : NULL;
+    char *name = bare ? demangle(bare) : NULL;
 
     if (!name)
         return bare;

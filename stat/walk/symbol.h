@@ -10,7 +10,3 @@ char *symbol_name(const char *symbol);
  * not). Fortran's symbols have more than the name: "solve_" is solve,
  * "inner.0" is inner, and "MAIN__" is the program. */
 char *symbol_name_with_source(const char *symbol, const char *source);
-
-/* The name that a compiler has mangled into `symbol`. The caller frees it;
- * NULL if it is not mangled. */
-char *symbol_demangle(const char *symbol);

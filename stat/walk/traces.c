@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "stat/list.h"
+#include "stat/table.h"
 #include "stat/tree/build.h"
 
 /* Stacks that are kept before it is first looked which of them are needed. */
@@ -97,27 +95,18 @@ static void spot_fini(struct spot *spot)
 
 void traces_free(struct traces *traces)
 {
-    struct string *string, *next_string;
-    struct stack *stack, *next_stack;
-    struct seen *seen, *next_seen;
+    struct seen *seen;
 
     if (!traces)
         return;
-    HASH_ITER (hh, traces->strings, string, next_string) {
-        HASH_DEL(traces->strings, string);
-        free(string);
-    }
-    HASH_ITER (hh, traces->stacks, stack, next_stack) {
-        HASH_DEL(traces->stacks, stack);
-        free(stack);
-    }
-    HASH_ITER (hh, traces->tasks, seen, next_seen) {
-        HASH_DEL(traces->tasks, seen);
+    TABLE_FREE(traces->strings);
+    TABLE_FREE(traces->stacks);
+    for (seen = traces->tasks; seen; seen = seen->hh.next) {
         for (uint32_t i = 0; i < seen->count; i++)
             spot_fini(&seen->spots[i]);
         free(seen->spots);
-        free(seen);
     }
+    TABLE_FREE(traces->tasks);
     free(traces);
 }
 
