@@ -66,31 +66,26 @@ static void check_members(const struct tasks *tasks, const bool *in)
 /* Union, difference and intersection are those of the members. */
 TEST(operations_are_those_of_sets)
 {
+    static const enum tasks_op ops[] = {TASKS_UNION, TASKS_MINUS, TASKS_BOTH};
     uint64_t seed = 20090401;
 
     for (int round = 0; round < 500; round++) {
         struct pair a = random_pair(&seed);
         struct pair b = random_pair(&seed);
-        bool all[MODEL];
-        bool less[MODEL];
-        bool both[MODEL];
-        struct tasks *result;
 
-        for (int t = 0; t < MODEL; t++) {
-            all[t] = a.in[t] || b.in[t];
-            less[t] = a.in[t] && !b.in[t];
-            both[t] = a.in[t] && b.in[t];
-        }
         check_members(a.tasks, a.in);
-        CHECK_OK(tasks_combine(&result, TASKS_UNION, a.tasks, b.tasks));
-        check_members(result, all);
-        tasks_free(result);
-        CHECK_OK(tasks_combine(&result, TASKS_MINUS, a.tasks, b.tasks));
-        check_members(result, less);
-        tasks_free(result);
-        CHECK_OK(tasks_combine(&result, TASKS_BOTH, a.tasks, b.tasks));
-        check_members(result, both);
-        tasks_free(result);
+        for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+            bool in[MODEL];
+            struct tasks *result;
+
+            for (int t = 0; t < MODEL; t++)
+                in[t] = ops[i] == TASKS_UNION   ? a.in[t] || b.in[t]
+                        : ops[i] == TASKS_MINUS ? a.in[t] && !b.in[t]
+                                                : a.in[t] && b.in[t];
+            CHECK_OK(tasks_combine(&result, ops[i], a.tasks, b.tasks));
+            check_members(result, in);
+            tasks_free(result);
+        }
         CU_ASSERT_EQUAL(tasks_equal(a.tasks, b.tasks),
                         memcmp(a.in, b.in, sizeof(a.in)) == 0);
         tasks_free(a.tasks);
