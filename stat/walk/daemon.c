@@ -317,10 +317,11 @@ static int begin_sampling(struct daemon *daemon,
 struct naming_answer {
     uint32_t *addresses;
     uint32_t *counts;
+    uint32_t count;
     const char **functions;
     const char **files;
     uint32_t *lines;
-    struct answer answer;
+    uint32_t frame_count;
 };
 
 static void answer_fini(struct naming_answer *making)
@@ -339,7 +340,7 @@ static int answer_add(struct naming_answer *making,
                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t number = making->answer.frame_count;
+        uint32_t number = making->frame_count;
 
         if (list_grow(&making->functions, number, sizeof(char *)) < 0 ||
             list_grow(&making->files, number, sizeof(char *)) < 0 ||
@@ -348,10 +349,10 @@ static int answer_add(struct naming_answer *making,
         making->functions[number] = frames[i].function;
         making->files[number] = frames[i].file;
         making->lines[number] = frames[i].line;
-        making->answer.frame_count++;
+        making->frame_count++;
     }
-    making->addresses[making->answer.count] = address;
-    making->counts[making->answer.count++] = (uint32_t)count;
+    making->addresses[making->count] = address;
+    making->counts[making->count++] = (uint32_t)count;
     return 0;
 }
 
@@ -386,15 +387,13 @@ static int name_all(struct daemon *daemon,
         else if (r == -ENOENT)
             r = 0; /* it stays without a name */
     }
-    if (r < 0 || making.answer.count == 0)
+    if (r < 0 || making.count == 0)
         goto out;
-    making.answer.addresses = making.addresses;
-    making.answer.counts = making.counts;
-    making.answer.functions = making.functions;
-    making.answer.files = making.files;
-    making.answer.lines = making.lines;
-    making.answer.number = question->number;
-    r = answer_pack(&packet, &making.answer);
+    r = answer_pack(&packet,
+                    &(struct answer){question->number, making.count,
+                                     making.addresses, making.counts,
+                                     making.frame_count, making.functions,
+                                     making.files, making.lines});
     if (r == 0)
         r = cop_stream_send_packet(stream, packet);
 out:
