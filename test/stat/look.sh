@@ -10,11 +10,13 @@ unset NO_COLOR COLUMNS || :
 work=$(mktemp -d)
 : >"$work/out"
 : >"$work/err"
+pid=
 tool=
 failures=0
 
 # A test with more to end defines this anew, and calls end_look last.
 finish() {
+    end_program
     end_look
 }
 end_look() {
