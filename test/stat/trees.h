@@ -31,12 +31,13 @@ static inline struct tree *with_sample(struct tree *tree,
     return both;
 }
 
-/* `tree`, which is taken, as tree_settle() makes it. */
+/* `tree`, which is taken, as tree_settle() makes it; of NULL, NULL. */
 static inline struct tree *settled(struct tree *tree)
 {
-    struct tree *made;
+    struct tree *made = NULL;
 
-    CHECK_OK(tree_settle(&made, tree));
+    if (tree)
+        CHECK_OK(tree_settle(&made, tree));
     tree_free(tree);
     return made;
 }
