@@ -66,15 +66,20 @@ fail() {
     failures=$((failures + 1))
 }
 
-# run STATUS ARGS... - run coppice-stat, patiently where ARGS say nothing else;
-# it must end with that status. What a test keeps open as 8 and 9 is not its.
-run() {
-    wanted=$1
-    shift
+# observe ARGS... - run coppice-stat, patiently where ARGS say nothing else. Sets
+# what and status. What a test keeps open as 8 and 9 is not its.
+observe() {
     what="coppice-stat $*"
     status=0
     timeout 600 "$stat" --timeout 120 --max-stop 60000 "$@" \
         >"$work/out" 2>"$work/err" 8>&- 9>&- || status=$?
+}
+
+# run STATUS ARGS... - the same; it must end with that status.
+run() {
+    wanted=$1
+    shift
+    observe "$@"
     [ "$status" = "$wanted" ] || fail "$what: status $status, not $wanted"
 }
 

@@ -74,9 +74,7 @@ start_job() {
 # Whether all have come to where they stay; coppice-stat itself is asked, for
 # who spins in a barrier looks busy to everybody else.
 hung() {
-    status=0
-    timeout 600 "$stat" --timeout 120 --max-stop 60000 --mpir "$launcher" \
-        >"$work/out" 2>"$work/err" || status=$?
+    observe --mpir "$launcher"
     skip_if_not_permitted
     [ "$status" = 1 ] && grep -q "^$others" "$work/out" &&
         grep -q "do_SendOrStall .* 1  1 " "$work/out" &&
