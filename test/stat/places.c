@@ -162,6 +162,7 @@ int main(int argc, char **argv)
         if (pids[i] < 0 || await(&pipes[i], pids[i]) < 0)
             return EXIT_FAILURE;
     }
+    signal(SIGCHLD, SIG_IGN); /* no zombies */
     print_pids(pids, count);
     while (fgets(line, sizeof(line), stdin)) {
         if (sscanf(line, "%d %15s", &task, place) != 2 || task < 0 ||

@@ -275,13 +275,14 @@ def run_in_session(program, command):
     its place to it by SIGUSR2, or take it, by SIGUSR1."""
     for number in (signal.SIGTTIN, signal.SIGTTOU):
         signal.signal(number, signal.SIG_IGN)
+    # Before the fork: the child is seen to run before fork() returns here.
+    signal.signal(signal.SIGUSR1, lambda *_: os.tcsetpgrp(0, os.getpid()))
+    signal.signal(signal.SIGUSR2, lambda *_: os.tcsetpgrp(0, child))
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
         os.tcsetpgrp(0, os.getpid())
         os.execv(program, command)
-    signal.signal(signal.SIGUSR1, lambda *_: os.tcsetpgrp(0, os.getpid()))
-    signal.signal(signal.SIGUSR2, lambda *_: os.tcsetpgrp(0, child))
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os._exit(status if status >= 0 else 127)
 
