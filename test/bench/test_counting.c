@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -99,12 +100,21 @@ static struct child start_child(void (*work)(void))
     return child;
 }
 
+/* Have the child answer, and wait until it sleeps in its next read(). */
 static void ask_child(const struct child *child)
 {
-    char byte = 0;
+    char path[64], byte = 0;
+    FILE *file;
 
     CU_ASSERT_EQUAL_FATAL(write(child->to, &byte, 1), 1);
     CU_ASSERT_EQUAL_FATAL(read(child->from, &byte, 1), 1);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)child->pid);
+    while (byte != 'S') {
+        file = fopen(path, "re");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+        CU_ASSERT_EQUAL_FATAL(fscanf(file, "%*d (%*[^)]) %c", &byte), 1);
+        fclose(file);
+    }
 }
 
 static void end_child(const struct child *child)

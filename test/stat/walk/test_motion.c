@@ -16,7 +16,8 @@
 
 static struct motion *motion;
 static pid_t pid;
-static int input; /* each byte makes the process go on once */
+static int input;       /* each byte makes the process go on once */
+static uint64_t sleeps; /* of the process, at least */
 
 static void spin(int signal_number)
 {
@@ -39,9 +40,11 @@ static struct thread_efforts efforts_now(void)
     return now;
 }
 
-static void await_sleep(void)
+/* Wait until the process sleeps, after `count` sleeps more, stops included. */
+static void await_sleep(unsigned count)
 {
-    while (!efforts_now().asleep)
+    sleeps += count;
+    while (!efforts_now().asleep || efforts_now().sleeps < sleeps)
         poll(NULL, 0, 1);
 }
 
@@ -62,7 +65,7 @@ static void nudge(void)
         poll(NULL, 0, 1);
         CU_ASSERT_FATAL(ioctl(input, FIONREAD, &left) == 0);
     }
-    await_sleep();
+    await_sleep(1);
 }
 
 static void begin(bool spins)
@@ -83,8 +86,11 @@ static void begin(bool spins)
     close(ends[0]);
     input = ends[1];
     CHECK_OK(motion_new(&motion));
-    if (!spins)
+    sleeps = 0;
+    if (!spins) {
+        await_sleep(1);
         nudge();
+    }
     CU_ASSERT_FATAL(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0);
 }
 
@@ -127,7 +133,7 @@ TEST(a_sleeper_that_is_stopped_has_not_moved)
     for (int i = 0; i < 5; i++) {
         stop();
         let_go();
-        await_sleep();
+        await_sleep(2);
         CU_ASSERT(!moves(true));
     }
     end();
@@ -142,10 +148,10 @@ TEST(a_sleeper_that_falls_asleep_late_has_not_moved)
         stop();
         CU_ASSERT(!moves(true));
         let_go();
-        await_sleep();
+        await_sleep(2);
         stop();
         let_go();
-        await_sleep();
+        await_sleep(2);
         CU_ASSERT(!moves(true));
     }
     end();
@@ -158,7 +164,7 @@ TEST(a_sleeper_that_wakes_between_two_looks_moves)
     for (int i = 0; i < 5; i++) {
         stop();
         let_go();
-        await_sleep();
+        await_sleep(2);
         nudge();
         CU_ASSERT(moves(true));
     }
@@ -178,7 +184,7 @@ TEST(run_time_of_a_sleeper_is_no_motion)
     CU_ASSERT_FATAL(waitpid(pid, &status, __WALL) == pid);
     CU_ASSERT_FATAL(ptrace(PTRACE_CONT, pid, NULL, SIGUSR1) == 0);
     await_run(before);
-    await_sleep();
+    await_sleep(2);
     CU_ASSERT(!moves(true));
     end();
 }
