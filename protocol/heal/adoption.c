@@ -254,7 +254,7 @@ int adoption_probe(struct node *node,
     return 0;
 }
 
-/* The answer to `probe` is here: pass it down, or decide about the orphan. */
+/* `probe` was answered: forward the answer, or decide about the orphan. */
 static void finish_probe(struct node *node,
                          const struct probe *probe,
                          enum probe_answer answer,
@@ -304,7 +304,7 @@ int adoption_probed(struct node *node, const struct frame *frame)
         finish_probe(node, &probe, answer, probed.depth);
         return 0;
     }
-    return 0; /* the link that the probe came from is gone */
+    return 0; /* the link of the probe has ended */
 }
 
 void adoption_orphaned(struct node *node)

@@ -32,7 +32,7 @@ static struct frame fan_out_pack(struct node *node,
     return frame;
 }
 
-/* Send the fan-out of `rank` on with the next heartbeat. */
+/* Forward the fan-out of `rank` with the next heartbeat. */
 static void fan_out_note(struct node *node, uint32_t rank, uint32_t link)
 {
     size_t i;
@@ -75,7 +75,7 @@ void fan_out_count(struct node *node)
     fan_out_note(node, node->rank, OWN);
 }
 
-/* Whether all changes came over the link to `peer`. */
+/* Whether all changes arrived on the link to `peer`. */
 static bool knows_all(const struct node *node, const struct peer *peer)
 {
     for (size_t i = 0; i < node->heal.fan_out_count; i++)
@@ -140,7 +140,7 @@ void fan_out_exchange(struct node *node, struct peer *peer)
     columns_fini(&columns);
 }
 
-/* Apply one record. One about this node itself can only be old. */
+/* Apply one record. A record about this node itself is out of date. */
 static void take_record(struct node *node,
                         const struct peer *peer,
                         const struct table_fan_out *record)

@@ -1,4 +1,4 @@
-/* heal.h - records, orphans, adoption, fan-outs; for the machine's own files. */
+/* heal.h - records, orphans, adoption, fan-outs. Private to the machine. */
 #pragma once
 
 #include "protocol/heal/recovery.h"
@@ -10,13 +10,13 @@
 
 struct peer;
 
-/* A probe that this node has sent up: where its answer goes (8.3). */
+/* A probe sent to this node's parent, and where its answer goes (8.3). */
 struct probe {
     uint32_t orphan;
     uint32_t incarnation;
     uint32_t link;
-    bool last_resort; /* ADOPT said so: the tree may get higher */
-    bool asked;       /* the orphan asked this node; else a child sent it on */
+    bool last_resort; /* set in ADOPT: the tree may become higher */
+    bool asked;       /* asked by the orphan; else forwarded by a child */
 };
 
 /* An internal node that closed its link to this node. It is looking for
@@ -27,14 +27,14 @@ struct doubt {
     uint64_t since_ms;
 };
 
-/* A back-end whose end is certain, and the RECORD that says so (11.1). */
+/* A back-end that has ended for certain, and its RECORD (11.1). */
 struct certain_end {
     uint32_t rank;
     struct frame frame;
-    uint64_t until_ms; /* from then on the front-end knows it in any case */
+    uint64_t until_ms; /* the front-end has noticed the end by then */
 };
 
-/* What ADOPTED answers (8.2, 8.4). ADOPT carries ADOPTION_LAST_RESORT or 0. */
+/* Answers in ADOPTED (8.2, 8.4). ADOPT carries ADOPTION_LAST_RESORT or 0. */
 enum adoption_answer {
     ADOPTION_OK = 1,
     ADOPTION_ORPHAN,
@@ -46,7 +46,7 @@ enum adoption_answer {
     ADOPTION_EXPELLED, /* the front-end has given the orphan up */
 };
 
-/* What PROBED answers (8.3). */
+/* Answers in PROBED (8.3). */
 enum probe_answer {
     PROBE_FAIL,
     PROBE_OK,
@@ -64,7 +64,7 @@ enum orphan_phase {
 struct accusation {
     uint32_t rank;
     uint32_t incarnation;
-    uint64_t until_ms; /* from then on the front-end knows it in any case */
+    uint64_t until_ms; /* the front-end has noticed the loss by then */
 };
 
 /* An orphan's search for a parent (7, 8). */
@@ -78,16 +78,16 @@ struct orphan {
     uint32_t target;      /* rank of the candidate being tried */
     bool front_end_lost;  /* the link to the front-end was closed, not silent */
     bool last_resort;     /* the candidate is the front-end, as the last */
-    bool answered;        /* in this round not every host refused to connect */
-    uint32_t refused_rounds;   /* rounds in a row in which every host did */
-    struct adopter_orphan who; /* as of the last survey */
+    bool answered;        /* in this round at least one host did not refuse */
+    uint32_t refused_rounds;   /* consecutive rounds where every host refused */
+    struct adopter_orphan who; /* this node, as of the last survey */
     struct adopter_survey *survey;
     uint32_t turn; /* candidates of `survey` that were tried */
     struct accusation accusations[LIMIT_ACCUSATIONS]; /* oldest first */
     uint32_t accusation_count;
 };
 
-/* A fan-out to send on with the next heartbeat (6.6). */
+/* A fan-out to forward with the next heartbeat (6.6). */
 struct fan_out_change {
     uint32_t rank;
     uint32_t link; /* on which it arrived */
@@ -103,11 +103,11 @@ struct healing {
     struct orphan orphan;
     struct recovery recovery;
     struct suspicion suspicion; /* the front-end's */
-    uint32_t round;             /* the last one known here (6.9) */
+    uint32_t round;             /* the latest one begun or seen here (6.9) */
     struct probe *probes;
     size_t probe_count;
-    struct doubt *doubts;     /* doubt_count of struct node, oldest first */
-    struct certain_end *ends; /* end_count, oldest first */
+    struct doubt *doubts;     /* `doubt_count` in struct node; oldest first */
+    struct certain_end *ends; /* oldest first */
     size_t end_count;
 };
 
@@ -141,8 +141,8 @@ int orphan_adopted(struct node *node,
                    struct peer *peer,
                    const struct frame *frame);
 
-/* End the attempt or the pause that is over by now, or the node when
- * orphan_timeout has passed; the time of the next one. */
+/* End an attempt or a pause at its deadline, and the node after orphan_timeout.
+ * The second function returns the next of these times. */
 void orphan_tick(struct node *node);
 uint64_t orphan_deadline_ms(const struct node *node);
 
@@ -165,10 +165,10 @@ void adoption_refuse(struct node *node, struct peer *peer);
 /* This node has lost its parent: answer open probes with PROBE_FAIL. */
 void adoption_orphaned(struct node *node);
 
-/* The link to `peer` is gone: drop the probes that came over it. */
+/* The link to `peer` has ended: drop the probes from it. */
 void adoption_forget(struct node *node, const struct peer *peer);
 
-/* ---- record.c: failures and adoptions, told to all (6) ---- */
+/* ---- record.c: failures and adoptions, sent to all nodes (6) ---- */
 
 /* Records of one frame, as columns in one block of memory; zero at first. */
 struct columns {
@@ -191,7 +191,7 @@ void columns_add(struct columns *columns,
 /* The launch is complete, and the topology table is there. */
 void record_begin(struct node *node);
 
-/* Apply a record that this node makes itself, and send it on.
+/* Apply a record that this node creates, and send it to all neighbours.
  *
  * parent  the parent that `rank` has now, or TABLE_FAILED
  * text    why it failed; NULL for an adoption */
@@ -201,13 +201,13 @@ void record_tell(struct node *node,
                  uint32_t parent,
                  const char *text);
 
-/* Tell the parent that the end of all of `ranks` is certain. */
+/* Report to the parent that all of `ranks` have ended for certain. */
 void record_gone_all(struct node *node,
                      const struct ranks *ranks,
                      const char *text);
 
-/* The link to `peer` is gone before the launch was complete. The peer ends, and
- * so do all nodes below it. Tell the parent. */
+/* The link to `peer` has ended before the launch was complete. The peer ends,
+ * and so do all nodes below it. Report that to the parent. */
 void record_gone_below(struct node *node,
                        const struct peer *peer,
                        const char *text);
@@ -220,7 +220,7 @@ void record_gone(struct node *node, uint32_t rank, const char *text);
  * its end (6.1a). */
 void record_doubt(struct node *node, uint32_t rank, uint32_t incarnation);
 
-/* Report as failed the doubted children without news; when that is due. */
+/* Report overdue doubted children as failed; the time of the next one. */
 void record_tick(struct node *node);
 uint64_t record_deadline_ms(const struct node *node);
 

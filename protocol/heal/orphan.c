@@ -128,7 +128,7 @@ void orphan_begin(struct node *node,
     orphan->front_end_lost = lost == 0 && !silent && !lives;
     orphan->lost = lost;
     find_candidates(node);
-    if (lost == 0) /* if it has died, this node must end; else it adopts */
+    if (lost == 0) /* the front-end has died, or adopts this node again */
         orphan_dial(node, 0);
     else
         orphan_next(node);

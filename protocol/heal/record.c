@@ -81,7 +81,7 @@ static void record_flood(struct node *node,
 
         if (!peer || peer == from || !node_is_attached(node, peer))
             continue;
-        if (!frame.payload) /* not before there is a receiver */
+        if (!frame.payload) /* packed for the first receiver */
             frame = record_pack(node, columns, text);
         if (!node->failed)
             node_send(node, peer, frame_ref(&frame));
@@ -182,7 +182,7 @@ static int record_apply(struct node *node,
     struct table_entry before = {.parent = rank};
     int r;
 
-    if (!text || !*text) /* record_exchange() sends none */
+    if (!text || !*text) /* record_exchange() sends no text */
         text = "another node has reported it";
     table_entry(node->heal.table, rank, &before);
     r = table_record(node->heal.table, rank, incarnation, parent);
@@ -247,7 +247,7 @@ static void give_up_gone(struct node *node,
     if (columns->count == 0)
         return;
     if (node->role != NODE_FRONTEND && !skipping) {
-        if (!node->reported) /* READY will tell it (PROTOCOL 12.2) */
+        if (!node->reported) /* READY will report it (PROTOCOL 12.2) */
             launch_lost(node, columns->ranks[0], text);
         else if (node->parent)
             node_send(node, node->parent, record_pack(node, columns, text));
@@ -283,7 +283,7 @@ void record_gone_all(struct node *node,
     columns_fini(&columns);
 }
 
-/* Where an internal node is, while the branch of a peer is looked for. */
+/* Where an internal node is, relative to a branch. */
 enum place {
     PLACE_UNKNOWN,
     PLACE_WALKED, /* on the path that is being walked */
@@ -291,9 +291,9 @@ enum place {
     PLACE_OUTSIDE
 };
 
-/* Find the internal nodes of `roster` below `top`, by rank: PLACE_INSIDE. The
- * parents come from the network, in any order. Each node is visited twice.
- * Returns NULL without memory. */
+/* Mark the internal nodes of `roster` below `top` as PLACE_INSIDE, by rank. The
+ * roster comes from the network, in any order. Each node is visited twice.
+ * Returns NULL if out of memory. */
 static unsigned char *find_places(const struct roster *roster, uint32_t top)
 {
     unsigned char *places = calloc(LIMIT_NODES, sizeof(*places));
@@ -335,7 +335,7 @@ void record_gone_below(struct node *node,
     uint32_t rank = RANK_NONE;
 
     if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
-        return; /* READY will tell it (PROTOCOL 12.2) */
+        return; /* READY will report it (PROTOCOL 12.2) */
     places = find_places(roster, peer->rank);
     if (!places || columns_reserve(&columns, (size_t)ranks_size(&peer->below) +
                                                  roster->internal_count) < 0) {
@@ -350,7 +350,7 @@ void record_gone_below(struct node *node,
         if (inner == peer->rank || places[inner] != PLACE_INSIDE)
             continue;
         columns_add(&columns, inner, 0, GONE);
-        places[inner] = PLACE_OUTSIDE; /* once, if it comes twice */
+        places[inner] = PLACE_OUTSIDE; /* a duplicate is reported once */
     }
     while ((rank = ranks_after(&peer->below, rank)) != RANK_NONE)
         if (rank != peer->rank)
@@ -360,7 +360,7 @@ void record_gone_below(struct node *node,
     free(places);
 }
 
-/* PROTOCOL 11.1: drop the ends that the front-end knows in any case. */
+/* PROTOCOL 11.1: drop the ends that the front-end has noticed by now. */
 static void forget_ends(struct node *node)
 {
     size_t i, kept = 0;
@@ -374,7 +374,7 @@ static void forget_ends(struct node *node)
     node->heal.end_count = kept;
 }
 
-/* Keep a RECORD to send it again: a node on the path up may fail with it. */
+/* Keep a RECORD for repetition: a node may fail before it forwards it. */
 static void keep_end(struct node *node, uint32_t rank, struct frame frame)
 {
     forget_ends(node);
@@ -407,7 +407,7 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
     if (node->launched && node->role != NODE_FRONTEND)
         keep_end(node, rank, record_pack(node, &columns, text));
     give_up_gone(node, &columns, text);
-    /* so that no orphan asks it (7.3) */
+    /* no orphan may ask this node to adopt it (7.3) */
     if (node->heal.table && table_entry(node->heal.table, rank, &entry) == 0)
         record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
 }
@@ -595,7 +595,7 @@ static int record_judge(struct node *node,
     return 0;
 }
 
-/* Apply the records, and send on those that are news. */
+/* Apply the records, and forward the new ones. */
 static int take_news(struct node *node,
                      const struct peer *peer,
                      const struct heard *heard)

@@ -21,8 +21,8 @@
  * clean-up, overall. */
 #define REPORT_FORMAT "%ud %ud %ud %uld %uld %uld %uld %uld"
 
-/* Microseconds since `from_us`. The clock of one event may be coarser than that
- * of another and seem to run backwards: then 0. */
+/* Microseconds since `from_us`; 0 if the clock seems to run backwards, as the
+ * clocks of two events may differ in resolution. */
 static uint64_t recovery_since(const struct node *node, uint64_t from_us)
 {
     return node->now_us > from_us ? node->now_us - from_us : 0;
@@ -61,7 +61,7 @@ static void ask_clock(struct node *node)
     node_act(node, ACTION_CLOCK);
 }
 
-/* ---- an orphan's own ---- */
+/* ---- the orphan ---- */
 
 void recovery_begin(struct node *node, uint32_t lost)
 {
@@ -109,8 +109,8 @@ static void send_report(struct node *node, const struct report *report)
     node_send(node, node->parent, msg_recovered_encode(&recovered));
 }
 
-/* Drop reports that need not be repeated: a node that failed with one has been
- * noticed by now, and its children have found other parents or ended. */
+/* Drop reports that need no repetition: if a node failed before it forwarded
+ * one, its children have been adopted or have ended by now. */
 static void drop_old_reports(struct node *node)
 {
     struct recovery *recovery = &node->heal.recovery;
@@ -122,7 +122,7 @@ static void drop_old_reports(struct node *node)
     recovery->report_count = kept;
 }
 
-/* Send a report, and keep it to repeat it. */
+/* Send a report, and keep it for repetition. */
 static void file_report(struct node *node, const struct node_adoption *adoption)
 {
     struct recovery *recovery = &node->heal.recovery;
@@ -144,7 +144,7 @@ static void file_report(struct node *node, const struct node_adoption *adoption)
     send_report(node, report);
 }
 
-/* Whether the filter state of a stream has not gone up yet. */
+/* Whether the filter state of a stream has yet to be sent up. */
 static bool is_compensating(const struct node *node)
 {
     for (size_t i = 0; i < node->stream_count; i++)

@@ -19,12 +19,12 @@ enum recovery_phase {
 struct report {
     uint32_t incarnation;
     struct node_adoption adoption;
-    uint64_t until_ms; /* no longer repeated from then on */
+    uint64_t until_ms; /* repeated until then */
 };
 
 /* This node's own recovery (6.7). Its phase is node->recovering. */
 struct recovery {
-    bool asked;        /* ACTION_CLOCK is out: its answer ends this phase */
+    bool asked;        /* ACTION_CLOCK is pending: its answer ends this phase */
     uint64_t begin_us; /* when the loss was noticed */
     uint64_t phase_us; /* when this phase began */
     uint32_t lost_parent;
@@ -37,28 +37,28 @@ struct recovery {
  * part of that recovery. */
 void recovery_begin(struct node *node, uint32_t lost);
 
-/* End the present phase and begin `phase`: RECOVERY_PAUSE, RECOVERY_CHOOSE after
- * a pause, or RECOVERY_CLEAN_UP when a candidate has adopted this node. */
+/* End this phase and begin `phase`: RECOVERY_PAUSE, RECOVERY_CHOOSE after a
+ * pause, or RECOVERY_CLEAN_UP when a candidate has adopted this node. */
 void recovery_enter(struct node *node, enum recovery_phase phase);
 
-/* The search dials a candidate. */
+/* This orphan dials a candidate. */
 void recovery_dial(struct node *node);
 
-/* All that the new parent needs at once was sent. */
+/* This node has sent its new parent everything that is due at once. */
 void recovery_cleaned(struct node *node);
 
 /* Handle EVENT_CLOCK. */
 void recovery_clock(struct node *node);
 
-/* Ask for the clock once all filter states have gone up. Called at the end of
- * each step during a recovery. */
+/* Ask for the clock once all filter states have been sent up. Called at the end
+ * of each step during a recovery. */
 void recovery_check(struct node *node);
 
 /* This node was reported failed and has refuted that (6.5): report it. */
 void recovery_refuted(struct node *node);
 
-/* The path to the front-end has changed: send the reports, and what
- * record_repeat() sends, again. */
+/* The path to the front-end has changed: repeat the reports, and call
+ * record_repeat(). */
 void recovery_repeat(struct node *node);
 
 /* Handle RECOVERED. `frame` is borrowed. Returns 0, or errors of intake.c. */

@@ -118,7 +118,7 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation)
     struct told *told = told_of(node, rank);
     struct table_entry entry;
 
-    /* a repetition, or the node is lost, or has failed since the report */
+    /* not news: a repetition, or the node is lost or failed after the report */
     if (!told || node->closing || told->lost ||
         incarnation <= told->incarnation || ranks_has(&node->lost, rank) ||
         (table_entry(node->heal.table, rank, &entry) == 0 && entry.failed &&
@@ -143,8 +143,8 @@ void suspect_adopted(struct node *node, uint32_t rank)
 
 /* ---- nodes without a path ---- */
 
-/* PROTOCOL 6.9: begin a round for suspect `rank` and the suspects below it; of
- * these, without `all`, only for those whose round is not over. */
+/* PROTOCOL 6.9: begin a round for suspect `rank` and the suspects below it.
+ * Without `all`, skip the suspects below it whose round has ended. */
 static void begin_round(struct node *node, uint32_t rank, bool all)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
@@ -188,7 +188,7 @@ void suspect_seen(struct node *node, uint32_t round)
             suspicion->list[i].gone_ms = node->now_ms;
 }
 
-/* Add `rank`, which has no path any more, to the suspects. */
+/* Add `rank`, which has lost its path, to the suspects. */
 static void suspect_add(struct node *node, uint32_t rank)
 {
     struct suspicion *suspicion = &node->heal.suspicion;
@@ -213,7 +213,7 @@ static void suspect_add(struct node *node, uint32_t rank)
 }
 
 /* `rank` has a path again. If its incarnation is above that of its last report,
- * another report is on its way (6.7), and tells the application. */
+ * another report is in flight (6.7), and will tell the application. */
 static void suspect_restore(struct node *node, uint32_t rank)
 {
     struct told *told = told_of(node, rank);
@@ -265,7 +265,7 @@ void suspect_update(struct node *node)
 
 /* ---- time ---- */
 
-/* When the node becomes overdue, or then is given up. */
+/* When the suspect becomes overdue; if it is overdue, when it is given up. */
 static uint64_t due_ms(const struct node *node, const struct suspect *suspect)
 {
     if (!suspect->overdue)
@@ -276,7 +276,7 @@ static uint64_t due_ms(const struct node *node, const struct suspect *suspect)
 }
 
 /* Tell the application of an overdue suspect, unless the report of its adoption
- * has come before the record. */
+ * arrived before the record. */
 static void tell_overdue(struct node *node, uint32_t rank)
 {
     if (incarnation_of(node, rank) >=

@@ -12,7 +12,7 @@ struct ranks;
 /* What the application was told about one node. */
 struct told {
     uint32_t incarnation; /* of the node's last report (6.7); 0: none */
-    bool suspected;       /* NODE_SUSPECTED was told since that report */
+    bool suspected;       /* NODE_SUSPECTED was reported after it */
     bool lost;            /* a commnode that is lost for good */
     bool pathless;        /* it is in the list of suspects */
 };
@@ -22,7 +22,7 @@ struct suspect {
     uint32_t rank;
     bool overdue;     /* it has had no path for failure_timeout */
     uint32_t round;   /* its round (6.9) */
-    uint64_t gone_ms; /* when that was over; UINT64_MAX: it is not */
+    uint64_t gone_ms; /* when the round ended; UINT64_MAX: it has not */
     uint64_t since_ms;
     uint64_t knock_ms; /* when to try to connect to its address */
 };
@@ -78,8 +78,8 @@ void suspect_update(struct node *node);
  * connection. */
 void suspect_answered(struct node *node, uint32_t rank, bool refused);
 
-/* Declare overdue suspects lost, and try to connect to the others; the time of
- * the next of these. */
+/* Declare overdue suspects lost, and try to connect to the others; the time
+ * when the next of these is due. */
 void suspect_tick(struct node *node);
 uint64_t suspect_deadline_ms(const struct node *node);
 
