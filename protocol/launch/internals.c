@@ -1,4 +1,4 @@
-/* internals.c - the internal nodes of a tree in few bytes. */
+/* internals.c - a compact encoding of the internal nodes of a tree. */
 #include "protocol/launch/internals.h"
 
 #include <errno.h>
@@ -10,12 +10,12 @@
 #include "topology/array.h"
 #include "wire/varint.h"
 
-/* Numbers in one address text that may change, and the digits of one. */
+/* Limits: numbers in one address that may differ, digits of one number. */
 #define NUMBERS_MAX 32
 #define DIGITS_MAX  9
 #define NUMBER_MAX  999999999
 
-/* In place of the numbers that change: the text follows as it is. */
+/* In place of the mask of changes: the whole text follows. */
 #define AS_IT_IS 0
 
 /* ---- texts ---- */
@@ -25,8 +25,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Read the number at `*text` and move behind it. Returns false if it has too
- * many digits, or a zero before them: it could not be written again. */
+/* Read the number at `*text` and advance past it. Returns false for a number
+ * that write_decimal() would change: too many digits, or a leading zero. */
 static bool read_decimal(const char **text, int64_t *value)
 {
     const char *at = *text;
@@ -40,14 +40,14 @@ static bool read_decimal(const char **text, int64_t *value)
     return true;
 }
 
-/* The numbers that make one text of another. */
+/* The changes of numbers that turn one text into another. */
 struct changes {
     uint64_t mask; /* bit i: number i of the text changes */
     uint64_t by[NUMBERS_MAX];
     unsigned count;
 };
 
-/* Find what makes `to` of `from`. Returns false if more than numbers differ. */
+/* Find the changes from `from` to `to`; false if more than numbers differ. */
 static bool find_changes(const char *from, const char *to, struct changes *out)
 {
     unsigned number = 0;
@@ -117,14 +117,14 @@ static void put_address(struct writer *writer,
         put_number(writer, changes.by[i]);
 }
 
-/* A parent's rank plus 1; 0: it has none. */
+/* The parent's rank plus 1; 0: the node has no parent. */
 static uint64_t parent_number(const struct roster_internal *node)
 {
     return (uint32_t)(node->parent + 1);
 }
 
-/* How many nodes from `list` on have its parent and fan-out, and ranks that
- * follow each other. */
+/* The number of nodes from `list[0]` on that have its parent and fan-out, and
+ * consecutive ranks. */
 static uint32_t count_siblings(const struct roster_internal *list,
                                uint32_t count)
 {
@@ -136,7 +136,7 @@ static uint32_t count_siblings(const struct roster_internal *list,
     return n;
 }
 
-/* How many nodes from `list` on are one run. `*each`: siblings of each parent. */
+/* The length of the run at `list`. `*each`: the children of each parent. */
 static uint32_t run_length(const struct roster_internal *list,
                            uint32_t count,
                            uint32_t *each)
@@ -201,7 +201,7 @@ static int take_number(struct internals_reader *reader,
     return r < 0 || *value > most ? -EBADMSG : 0;
 }
 
-/* Read the distance from `*value`, and add it. The sum is at most `most`. */
+/* Read a signed difference, and add it. The sum is at most `most`. */
 static int take_step(struct internals_reader *reader,
                      uint64_t most,
                      uint64_t *value)

@@ -1,11 +1,10 @@
-/* internals.h - the internal nodes of a tree in few bytes: what READY and TABLE
- * carry of them (PROTOCOL 12.2).
+/* internals.h - a compact encoding of the internal nodes of a tree, for READY
+ * and TABLE (PROTOCOL 12.2).
  *
- * Nodes are in order of rank. Those of one level of a regular tree are one run:
- * ranks follow each other, fan-outs are equal, and the parent is the next one
- * after each `each` nodes. An address is told by what differs from the one
- * before: the numbers in it that are other ones. So a node of a cluster takes
- * 3 to 6 bytes, whatever its number of addresses. */
+ * Nodes are in order of rank. One level of a regular tree is one run: ranks are
+ * consecutive, fan-outs are equal, and each parent has `each` nodes. An address
+ * is encoded as the numbers in it that differ from the previous address. So a
+ * node of a cluster takes 3 to 6 bytes, however many addresses it has. */
 #pragma once
 
 #include "wire/limits.h"
@@ -15,7 +14,7 @@
 
 struct roster_internal;
 
-/* Bytes of the text of a node's addresses, with its end. */
+/* Bytes of a node's addresses as text, with the zero byte. */
 #define INTERNALS_ADDRESS (4 * LIMIT_ADDRESS + 1)
 
 /* Write `count` nodes, which are in order of rank. Returns 0, and `*bytes` is
@@ -25,16 +24,16 @@ int internals_write(const struct roster_internal *list,
                     unsigned char **bytes,
                     size_t *len);
 
-/* Reads them again, one after the other; caller's storage. */
+/* Reads the nodes one after the other; caller's storage. */
 struct internals_reader {
     const unsigned char *at;
     const unsigned char *end;
-    uint64_t left;     /* nodes to come */
-    uint64_t in_run;   /* of these, in the present run */
+    uint64_t left;     /* nodes not yet read */
+    uint64_t in_run;   /* of these, in the current run */
     uint64_t position; /* in that run */
     uint64_t each;
     uint64_t next_rank;
-    uint64_t first_parent; /* of the run: 1 + its rank; 0: none */
+    uint64_t first_parent; /* of the run: 1 + rank; 0: no parent */
     uint64_t last_parent;
     uint32_t fan_out;
     char address[INTERNALS_ADDRESS];
@@ -47,6 +46,6 @@ int internals_begin(struct internals_reader *reader,
                     size_t len);
 
 /* Read one node. Its address is borrowed from `reader` until the next call.
- * Returns 1; 0 behind the last; or -EBADMSG. */
+ * Returns 1; 0 after the last; or -EBADMSG. */
 int internals_next(struct internals_reader *reader,
                    struct roster_internal *out);

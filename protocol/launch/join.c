@@ -1,5 +1,4 @@
-/* join.c - back-ends that join a network that has been launched (PROTOCOL 12.3).
- */
+/* join.c - back-ends that join a network after its launch (PROTOCOL 12.3). */
 #include <errno.h>
 
 #include "protocol/state.h"
@@ -19,7 +18,7 @@ static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
     snapshot_send(node, peer);
 }
 
-/* A join has its answer, which goes where the question came from. */
+/* Handle the answer to a JOIN: forward it, or welcome this node's joiner. */
 static int answer_join(struct node *node, const struct msg_joined *joined)
 {
     struct joins *joins = &node->joins;
@@ -44,7 +43,7 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
             welcome_joiner(node, child, joined->rank);
         return 0;
     }
-    return 0; /* the joiner's link has ended in the meantime */
+    return 0; /* the joiner's link has ended */
 }
 
 int join_ask(struct node *node, struct joining joining)

@@ -9,7 +9,7 @@
 /* Missing nodes that an error message names. */
 #define NAMED_MISSING 8
 
-/* Levels of the tree that give up one after another at a time-out. */
+/* Levels of the tree whose deadlines differ; deeper levels share the last. */
 #define LAUNCH_LEVELS 8
 
 struct expected *launch_expected(struct node *node, uint32_t rank)
@@ -298,7 +298,7 @@ void launch_tick(struct node *node)
     launch_report(node);
 }
 
-/* Whether the peer's role is that of its rank: the table has all commnodes. */
+/* Whether the peer's role fits its rank. The table has all commnodes. */
 static bool has_right_role(const struct node *node, const struct peer *peer)
 {
     struct table_entry entry;
@@ -352,7 +352,7 @@ void launch_child_gone(struct node *node, uint32_t rank, const char *text)
     launch_report(node);
 }
 
-/* Under COP_MISSING_SKIP the node's parent finds out. */
+/* Under COP_MISSING_SKIP the parent of `rank` handles the failure. */
 void launch_agent_gone(struct node *node, uint32_t rank, const char *text)
 {
     if (!missing_is_skipped(node) && !node->reported)
@@ -366,9 +366,9 @@ void launch_lost(struct node *node, uint32_t rank, const char *text)
     launch_report(node);
 }
 
-/* Whether a child may report this roster. A back-end may report only itself; to
- * the front-end only ranks that were given out may be reported; no child may
- * report a back-end of another child. */
+/* Whether a child may report this roster. A back-end may report only itself.
+ * The front-end accepts only ranks that it assigned. No child may report a
+ * back-end of another child. */
 static bool may_report(const struct node *node,
                        const struct peer *peer,
                        const struct roster *roster)
@@ -397,7 +397,7 @@ int launch_ready(struct node *node, struct peer *peer, struct frame *frame)
 
     if (!child || peer->ready)
         return -EPROTO;
-    if (child->decided) { /* the news of its end overtook READY */
+    if (child->decided) { /* its end was reported before READY arrived */
         node_drop(node, peer, "it was given up before it was ready");
         return 0;
     }

@@ -17,11 +17,11 @@ struct expected {
     bool missing;
     bool begun;    /* the launcher began to start it at `begun_ms` */
     bool linked;   /* its link is up */
-    bool stopping; /* ACTION_STOP was asked for */
+    bool stopping; /* ACTION_STOP was issued */
     uint64_t begun_ms;
 };
 
-/* A JOIN without an answer: where the answer goes. */
+/* An unanswered JOIN, and where its answer goes. */
 struct joining {
     struct msg_join question;
     uint32_t link; /* on which it arrived */
@@ -71,7 +71,7 @@ int launch_child_up(struct node *node, struct peer *peer);
 /* The start of child `rank` has failed, for the reason `text`. */
 void launch_child_gone(struct node *node, uint32_t rank, const char *text);
 
-/* Front-end: the same of another node's child, says an agent (12.5). */
+/* Front-end: an agent reports the same of another node's child (12.5). */
 void launch_agent_gone(struct node *node, uint32_t rank, const char *text);
 
 /* The child that this node starts as `rank`; NULL: there is none. */
@@ -85,7 +85,7 @@ void launch_lost(struct node *node, uint32_t rank, const char *text);
 
 /* ---- missing.c: launching around nodes that do not start (12.2) ---- */
 
-/* Whether the launch goes on without missing nodes (COP_MISSING_SKIP). */
+/* Whether the launch continues without missing nodes (COP_MISSING_SKIP). */
 bool missing_is_skipped(const struct node *node);
 
 /* Copy the subtree and the limits of `config`; free them. Returns 0 or -ENOMEM.
@@ -109,7 +109,7 @@ void missing_lost(struct node *node,
  * nodes below these, missing. */
 void missing_close(struct node *node, const char *text);
 
-/* Stop the starts that take too long; when the next one does. */
+/* Stop the starts that exceed their limit; when the next one does. */
 void missing_tick(struct node *node);
 uint64_t missing_deadline_ms(const struct node *node);
 
@@ -123,12 +123,12 @@ int launch_table(struct node *node, struct frame *frame);
 /* Send TABLE to child `only`; NULL: to all ready children. */
 void launch_send_table(struct node *node, struct peer *only);
 
-/* Send READY, at the front-end tell the application, once every child is ready
- * or missing. Without COP_MISSING_SKIP the first missing child is enough. */
+/* Once every child is ready or missing, send READY, or tell the application.
+ * Without COP_MISSING_SKIP the first missing child is enough. */
 void launch_report(struct node *node);
 
-/* End this node: send END down, close all links, tell the shell. `text` says
- * why. */
+/* End this node: send END to the children, close all links, tell the shell.
+ * `text` says why. */
 void launch_end(struct node *node, const char *text);
 
 /* End this commnode because a filter call does not return: without END, so
@@ -141,16 +141,16 @@ void launch_try_end(struct node *node);
 
 /* ---- join.c ---- */
 
-/* Front-end: answer a join. Others: send it up, as soon as there is a parent.
+/* Answer a join (front-end), or forward it as soon as there is a parent.
  * Returns 0, -EAGAIN if there are too many joins or nodes, or -ENOMEM. */
 int join_ask(struct node *node, struct joining joining);
 
 /* This node has a new parent: send it the joins without an answer. */
 void join_ask_again(struct node *node);
 
-/* The link to `peer` is gone: drop the joins that came over it. */
+/* The link to `peer` has ended: drop the joins from it. */
 void join_forget(struct node *node, const struct peer *peer);
 
-/* Handle JOIN and JOINED, as launch_ready(). */
+/* Handle JOIN and JOINED. Results as launch_ready(). */
 int join_asked(struct node *node, struct peer *peer, struct frame *frame);
 int join_answered(struct node *node, const struct frame *frame);

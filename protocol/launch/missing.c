@@ -108,8 +108,8 @@ static void add_all_missing(struct node *node,
         add_missing(node, rank, reason);
 }
 
-/* Remove `ranks` from the nodes that have started. Those that had are added to
- * `present`. */
+/* Remove `ranks` from the nodes that have started. `present` gets those of
+ * `ranks` that had started. */
 static void remove_started(struct node *node,
                            const struct ranks *ranks,
                            struct ranks *present)
@@ -240,7 +240,7 @@ void missing_lost(struct node *node,
 
 /* ---- time ---- */
 
-/* Whether its start is under way: the time that it may take is limited. */
+/* Whether the start of `child` is under way, and so has a deadline. */
 static bool is_starting(const struct expected *child)
 {
     return child->begun && !child->decided && !child->linked &&

@@ -11,8 +11,8 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-/* Runs of back-ends, internal nodes (internals.h), missing ranks, their hosts, and
- * the reasons. TABLE has only internal nodes. */
+/* Back-ends as runs, internal nodes (internals.h), missing ranks, their hosts,
+ * and the reasons. TABLE has only internal nodes. */
 #define ROSTER_FORMAT "%aud %auc %aud %as %as"
 
 void roster_fini(struct roster *roster)
@@ -204,7 +204,7 @@ int roster_encode(const struct roster *roster,
     return r;
 }
 
-/* The same arrays as unpacked, with their counts; borrowed from the packet. */
+/* The unpacked arrays of ROSTER_FORMAT; borrowed from the packet. */
 struct wire {
     const uint32_t *pairs, *missing;
     const unsigned char *internals;

@@ -1,9 +1,9 @@
 /* roster.h - the payload of READY and TABLE: which nodes have started.
  *
- * READY goes up with the back-ends and internal nodes of a subtree that have
- * started, and those that are missing (PROTOCOL 12.2). TABLE goes down with the
- * internal nodes of the whole tree. A node keeps it packed: in a large tree the
- * addresses of all are most of what it knows, and it needs few of them. */
+ * READY carries up the back-ends and internal nodes of a subtree that have
+ * started, and those that are missing (PROTOCOL 12.2). TABLE carries down the
+ * internal nodes of the whole tree. A node keeps TABLE packed: in a large tree
+ * the addresses take most of its memory, and it needs few of them. */
 #pragma once
 
 #include "topology/table.h"
@@ -32,7 +32,7 @@ struct roster {
     uint32_t missing_count;
 };
 
-/* Free what the roster holds; it is then empty. */
+/* Free the content of `roster`, which is then empty. */
 void roster_fini(struct roster *roster);
 
 /* Add one node; the texts are copied. Return 0 or -ENOMEM. */
@@ -55,20 +55,20 @@ void roster_sort_missing(struct roster *roster);
 /* Add all of `other`. Returns 0 or -ENOMEM. */
 int roster_merge(struct roster *roster, const struct roster *other);
 
-/* Pack into a frame, READY or TABLE; the payload is the caller's. TABLE has only
- * the internal nodes. Returns 0 or -ENOMEM. */
+/* Pack `roster` into READY or TABLE; the payload is the caller's. TABLE has
+ * only the internal nodes. Returns 0 or -ENOMEM. */
 int roster_encode(const struct roster *roster,
                   enum frame_type type,
                   struct frame *out);
 
-/* Read one from the network. `out` is untouched on error.
- * Returns 0, -EBADMSG or -ENOMEM. */
+/* Read a roster from the network. `out` is untouched on error. Returns 0,
+ * -EBADMSG or -ENOMEM. */
 int roster_decode(const struct frame *frame, struct roster *out);
 
-/* ---- the payload of TABLE, which each node keeps as it came ------------- */
+/* ---- the payload of TABLE, which each node keeps packed ---------------- */
 
-/* Make the topology table of it; table_free() it. Returns 0; -EBADMSG if it is
- * malformed or no tree, or -ENOMEM. */
+/* Make the topology table from `payload`; table_free() it. Returns 0; -EBADMSG
+ * if the payload is malformed or not a tree, or -ENOMEM. */
 int roster_table(struct payload *payload, struct table **out);
 
 /* The addresses at which internal node `rank` listens, to be freed. Returns 0;
