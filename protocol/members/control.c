@@ -9,7 +9,7 @@
 #include "wire/packet.h"
 
 #define OPEN_FORMAT       "%ud %uc %ud %uc %aud %s %s %s %s %auc"
-#define EXACT_FORMAT      OPEN_FORMAT " %uld" /* an exact stream: `keep` too */
+#define EXACT_FORMAT      OPEN_FORMAT " %uld" /* exact stream: with `keep` */
 #define CLOSE_FORMAT      "%ud %uld"
 #define PARAMETERS_FORMAT "%ud %uld %auc"
 #define ENTER_FORMAT      "%aud %aud %auld %auld %aud"

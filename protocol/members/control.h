@@ -15,7 +15,7 @@ enum control_type {
     CONTROL_ENTER,      /* ranks; streams and their starts */
     CONTROL_LOST,       /* ranks */
     CONTROL_SHUTDOWN,
-    CONTROL_FAIL, /* stream: it ends at once, wherever it is (11.5) */
+    CONTROL_FAIL, /* stream: it ends at once at every node (11.5) */
     CONTROL_REDO, /* stream, generation, after: the last final wave */
 };
 
@@ -24,15 +24,15 @@ struct control {
     enum control_type type;
     struct stream_definition definition; /* OPEN */
     uint32_t stream;
-    uint64_t after; /* takes effect behind this packet of `stream` (3.1b) */
+    uint64_t after; /* takes effect after this packet of `stream` (3.1b) */
     uint32_t generation;
     struct payload *parameters;
     struct ranks ranks; /* ENTER: the joiners; LOST: the lost back-ends */
 
     /* ENTER: arrays of stream_count, one element for each stream */
     uint32_t *streams; /* its number */
-    uint64_t *starts;  /* the joiners begin behind this packet */
-    uint64_t *markers; /* its last marker, which counts as settled by them */
+    uint64_t *starts;  /* the joiners begin after this packet */
+    uint64_t *markers; /* its last marker: the joiners are settled up to it */
     uint32_t *epochs;  /* the epoch of that marker */
     uint32_t stream_count;
 };
@@ -46,7 +46,7 @@ void definition_fini(struct stream_definition *definition);
 int definition_copy(struct stream_definition *to,
                     const struct stream_definition *from);
 
-/* Pack `control` into a FRAME_CONTROL without number; the payload is the
+/* Pack `control` into a FRAME_CONTROL without a number; the payload is the
  * caller's. Returns 0 or -ENOMEM. */
 int control_encode(const struct control *control, struct frame *out);
 

@@ -124,7 +124,7 @@ static bool is_covered(const struct node *node, uint32_t rank)
     return ranks_has(&node->backends, rank);
 }
 
-/* The next that is to be given up or forgotten, or ended_count. */
+/* The next ended back-end to give up or forget; ended_count: there is none. */
 static size_t next_ended(const struct node *node)
 {
     size_t i;
@@ -161,7 +161,7 @@ void cover_fini(struct node *node)
 
 /* ---- time ---- */
 
-/* When the back-ends of `entry` enter limbo, or then are given up. */
+/* When the back-ends of `entry` enter limbo, or from limbo are given up. */
 static uint64_t due_ms(const struct node *node, const struct uncovered *entry)
 {
     return entry->since_ms + (entry->limbo ? record_patience_ms(node)

@@ -6,8 +6,8 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* By stream: its number, the tag of its total, whether there is one, and how
- * many of the bytes are its. */
+/* One element for each stream: its number, the tag of its total, the kind of
+ * its word, and the length of its part of the bytes. */
 #define FAREWELL_FORMAT "%aud %ad %auc %aud %auc"
 
 enum {
@@ -26,7 +26,7 @@ struct word {
 struct farewell {
     struct word *words;
     size_t count;
-    uint32_t asked; /* its total is packed for FAREWELL: all is sent; or 0 */
+    uint32_t asked; /* the stream whose total is being packed; 0: none */
     bool said;
     struct frame frame; /* FAREWELL, once all totals are known */
 };
@@ -80,7 +80,7 @@ void farewell_collect(struct node *node,
     struct farewell *farewell = node->farewell;
 
     if (!farewell || farewell->asked != stream->definition.id)
-        return; /* a total for the parent: packets may wait for their call */
+        return; /* an ordinary total: packets may still wait for a call */
     farewell->asked = 0;
     for (size_t i = 0; i < farewell->count; i++) {
         struct word *word = &farewell->words[i];
@@ -95,7 +95,7 @@ void farewell_collect(struct node *node,
     }
 }
 
-/* Pack the next total that is not known. Returns false if all are. */
+/* Pack the next total that is not known. Returns false if all are known. */
 static bool collect_next(struct node *node)
 {
     struct farewell *farewell = node->farewell;
@@ -107,7 +107,7 @@ static bool collect_next(struct node *node)
         if (word->is_known)
             continue;
         if (!stream || stream->closing) {
-            word->is_known = true; /* there is no total any more */
+            word->is_known = true; /* a closed stream has no total */
             word->frame.flags = FRAME_EMPTY;
             continue;
         }
@@ -165,7 +165,7 @@ out:
     return r;
 }
 
-/* Say it, and again with each heartbeat, as it may be lost with a node. */
+/* Send FAREWELL. Each heartbeat repeats it, as a node may fail with it. */
 static void say_farewell(struct node *node)
 {
     if (node->parent && node->parent->life.state == LINK_UP)
@@ -187,7 +187,7 @@ bool farewell_waits(struct node *node)
     if (r == -ENOMEM)
         node->failed = true;
     if (r < 0)
-        return false; /* too large to be said: it goes as one that crashes */
+        return false; /* too large: the back-end ends as if it had crashed */
     farewell->said = true;
     say_farewell(node);
     return true;
@@ -201,7 +201,7 @@ void farewell_beat(struct node *node)
 
 /* ---- the front-end ---- */
 
-/* One FAREWELL as read. */
+/* The content of one FAREWELL; borrowed from its packet. */
 struct words_read {
     const uint32_t *streams;
     const uint32_t *lens;
@@ -270,8 +270,8 @@ static int keep_words(struct node *node,
     return r;
 }
 
-/* The back-end has left: keep what it gave, and say so. If it was given up, or
- * has said this before, it is a member of no stream. */
+/* Back-end `rank` has left: keep its totals, and report that it left. After it
+ * was given up, or if this is a repetition, it is a member of no stream. */
 static int part_with(struct node *node,
                      uint32_t rank,
                      const struct words_read *reading)
@@ -295,7 +295,7 @@ int farewell_take(struct node *node,
     struct words_read reading;
     int r;
 
-    /* Its claim precedes it. One that has moved meanwhile says it there. */
+    /* A back-end that has moved repeats FAREWELL to its new parent. */
     if (!ranks_has(&peer->below, frame->origin))
         return 0;
     r = packet_open(&packet, frame->payload);

@@ -25,7 +25,7 @@ static void trim_branch(struct node *node,
         upward_leave(node, stream, peer->slot);
 }
 
-/* The members of the stream have changed: do what that makes possible. */
+/* The members of `stream` have changed: continue whatever waited for that. */
 static void members_changed(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND)
@@ -190,7 +190,7 @@ static void enter_branch(struct node *node,
     ranks_fini(&here);
 }
 
-/* Add the new members of ENTER to stream number `index` of it. */
+/* Add the new members of ENTER to `stream`, which is number `index` in it. */
 static void enter_stream(struct node *node,
                          struct stream *stream,
                          const struct control *control,
@@ -236,8 +236,8 @@ static void enter_stream(struct node *node,
     for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             enter_branch(node, stream, node->peers[slot], joined, start);
-    /* After an adoption the parent may have handled ENTER before it knew of
-     * these members here: then it waits for FEED. */
+    /* After an adoption the parent may have handled ENTER before it learned of
+     * these members below this node. Then it waits for FEED. */
     if ((first || !stream->down.sourced) && node->parent &&
         (node->incarnation > 0 || node->shifted))
         downward_ask(node, stream);
@@ -304,8 +304,8 @@ static void admit_joined(struct node *node, const struct ranks *joined)
     control_fini(&control);
 }
 
-/* `gained` are below that child now: back-ends that were adopted or joined. The
- * front-end admits those that it does not know. */
+/* Back-ends `gained`, adopted or joined, are now below `peer`. The front-end
+ * admits those that are not in `backends`. */
 static void member_gain(struct node *node,
                         struct peer *peer,
                         struct ranks *gained)
@@ -335,9 +335,9 @@ static void member_gain(struct node *node,
         admit_joined(node, gained);
 }
 
-/* PROTOCOL 11.2: the parent removed lost ranks from a claim of this node. If
- * these were the only members here that it knew of, it no longer sends packets
- * to this node, and its waves do not wait for this node. Ask for both again. */
+/* PROTOCOL 11.2: the parent removed lost ranks from a claim of this node. If it
+ * knew of no other members below this node, it no longer sends packets to this
+ * node, and its waves do not wait for this node. Ask for both again. */
 static void reenter_streams(struct node *node)
 {
     for (size_t i = 1; i < node->stream_count; i++) {
@@ -381,7 +381,7 @@ int member_expel(struct node *node, struct frame *frame)
     return 0;
 }
 
-/* A claim on stream 0 says which back-ends are below that child now. */
+/* A claim on stream 0 lists the back-ends that are now below `peer`. */
 static void update_below(struct node *node, struct peer *peer)
 {
     struct branch *zero = stream_branch(node->streams[0], peer->slot);

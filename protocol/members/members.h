@@ -8,7 +8,7 @@
 struct peer;
 struct stream;
 
-/* A back-end of which an agent has said that it has ended (12.5). */
+/* A back-end whose end an agent has reported (12.5). */
 struct ended {
     uint32_t rank;
     char *text;
@@ -24,14 +24,14 @@ struct uncovered {
 /* ---- members.c ---- */
 
 /* peer->below has shrunk: remove from the branch of every stream the members
- * that are not below the child any more. */
+ * that are no longer below the child. */
 void member_trim(struct node *node, struct peer *peer);
 
 /* Clear the branch to `peer` of every stream. */
 void member_forget(struct node *node, struct peer *peer);
 
-/* A child's link is gone: clear its branches, and send records about it. `text`
- * says why the link ended. */
+/* A child's link has ended: clear its branches, and send records about it.
+ * `text` says why the link ended. */
 void member_lost_child(struct node *node, struct peer *peer, const char *text);
 
 /* Front-end: give back-ends up for good (11.1); `text` says why. */
@@ -50,14 +50,14 @@ void member_enter(struct node *node, const struct control *control);
 int member_claim(struct node *node, struct peer *peer, struct frame *frame);
 int member_expel(struct node *node, struct frame *frame);
 
-/* Whether a child may claim `members`. A back-end may claim only itself; to the
- * front-end only ranks that were given out may be claimed. */
+/* Whether a child may claim `members`. A back-end may claim only itself. The
+ * front-end accepts only ranks that it assigned. */
 bool member_may_claim(const struct node *node,
                       const struct peer *peer,
                       const struct ranks *members);
 
 /* Remove the back-ends that were given up from `claimed`, which `peer` has
- * claimed, and send it EXPEL with them (PROTOCOL 11.2). */
+ * claimed, and send EXPEL with them to `peer` (PROTOCOL 11.2). */
 void member_expel_lost(struct node *node,
                        struct peer *peer,
                        struct ranks *claimed);
@@ -75,16 +75,16 @@ void cover_exempt(struct node *node, struct ranks *ranks);
 void cover_tick(struct node *node);
 uint64_t cover_deadline_ms(const struct node *node);
 
-/* Back-end `rank` has ended, says its agent: give it up, for the reason `text`, as
- * soon as no branch covers it (12.5). */
+/* An agent reports that back-end `rank` has ended: give it up, with the reason
+ * `text`, once no branch covers it (12.5). */
 void cover_ended(struct node *node, uint32_t rank, const char *text);
 
-/* Free what cover.c has. */
+/* Free the lists of cover.c. */
 void cover_fini(struct node *node);
 
 /* ---- farewell.c (17.7) ---- */
 
-struct farewell; /* the totals of this back-end, which leaves */
+struct farewell; /* the last totals of a back-end that leaves */
 
 /* This back-end leaves: collect its totals if it has any. */
 void farewell_begin(struct node *node);
@@ -92,21 +92,21 @@ void farewell_begin(struct node *node);
 /* Free `farewell`. NULL is fine. */
 void farewell_free(struct farewell *farewell);
 
-/* The total of `stream` was packed: keep it if it is to be said. */
+/* The total of `stream` was packed: keep it if it is for FAREWELL. */
 void farewell_collect(struct node *node,
                       const struct stream *stream,
                       const struct event *event);
 
-/* Everything was sent: go on with the farewell. Returns true until the node may
- * end without one; LOST ends it after one. */
+/* Everything was sent: continue the farewell. Returns false if the node may end
+ * without one; after FAREWELL, LOST ends the node. */
 bool farewell_waits(struct node *node);
 
-/* Say it again. */
+/* Repeat FAREWELL. */
 void farewell_beat(struct node *node);
 
-/* FAREWELL of a back-end below `peer` has come: pass it on; at the front-end, keep
- * the totals and declare the back-end lost. `frame` is borrowed. Returns 0 or an
- * error as in intake.c. */
+/* Handle FAREWELL of a back-end below `peer`: forward it; at the front-end,
+ * keep the totals and declare the back-end lost. `frame` is borrowed. Returns 0
+ * or an error as in intake.c. */
 int farewell_take(struct node *node,
                   const struct peer *peer,
                   const struct frame *frame);
@@ -126,7 +126,7 @@ void snapshot_refresh(struct node *node,
                       struct stream *stream,
                       const struct stream_definition *definition);
 
-/* Handle SNAPSHOT, the end of a snapshot: stream 0 goes on behind it. Children
+/* Handle SNAPSHOT, the end of a snapshot: stream 0 continues after it. Children
  * that lack earlier control packets are sent a snapshot too. `frame` is
  * borrowed. Returns 0 or an error as in intake.c. */
 int snapshot_take(struct node *node, const struct frame *frame);

@@ -1,4 +1,4 @@
-/* snapshot.c - the state that the dropped packets of stream 0 have led to
+/* snapshot.c - snapshots: the state of stream 0 after its dropped packets
  * (PROTOCOL 3.1).
  *
  * A snapshot is a series of control packets without a number: LOST, and for
@@ -117,7 +117,7 @@ static void forward_snapshot(struct node *node)
         const struct branch *branch = &zero->branches[slot];
         struct peer *peer = node_child(node, slot);
 
-        /* a child without FEED will send it (10.4) */
+        /* a child that has not sent FEED will send it (10.4) */
         if (peer && peer->ready && branch->fed &&
             branch->cursor < zero->down.feed.base)
             snapshot_send(node, peer);
@@ -145,13 +145,13 @@ void snapshot_refresh(struct node *node,
         return; /* it has received everything that is stable */
     /* Add members that joined while this node was cut off. None of them is
      * below this node: their ENTER could not be stable without this node.
-     * Members below this node whose ENTER comes behind the snapshot may be in
-     * it too: they begin where that ENTER says. */
+     * Members below this node whose ENTER follows the snapshot may be in it
+     * too: they begin where that ENTER says. */
     if (ranks_unite(&stream->definition.members, &definition->members) < 0)
         node->failed = true;
     payload_free(stream->definition.parameters);
     stream->definition.parameters = payload_ref(definition->parameters);
-    /* changes behind the stable packets follow in the snapshot */
+    /* changes after the stable packets follow in the snapshot */
     for (size_t i = 0; i < stream->pending_count; i++)
         payload_free(stream->pending[i].parameters);
     stream->pending_count = 0;
