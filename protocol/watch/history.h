@@ -8,7 +8,7 @@
 /* Read a REPORTS frame from the network.
  *
  * list   filled with up to `room` recoveries; `*count` says how many
- * next   the number of the one behind the last in `list`
+ * next   the number of the recovery after the last in `list`
  *
  * Returns 0, -EBADMSG or -ENOMEM; `list` is untouched on error. */
 int history_decode(const struct frame *frame,

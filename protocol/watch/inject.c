@@ -6,7 +6,7 @@
 #include "protocol/state.h"
 #include "protocol/watch/status.h"
 
-/* Read an injection. Returns 0, or -EPROTO if there is none such. */
+/* Read an injection. Returns 0, or -EPROTO if it is invalid. */
 static int read_injection(const struct frame *frame, struct msg_inject *out)
 {
     bool freezes;
@@ -43,7 +43,7 @@ static struct peer *next_hop(const struct node *node, uint32_t rank)
     return NULL;
 }
 
-/* Whether there is or was a node of that rank. */
+/* Whether a node of that rank exists or has existed. */
 static bool is_known(const struct node *node, uint32_t rank)
 {
     struct table_entry entry;
@@ -110,7 +110,7 @@ int inject_take(struct node *node, const struct frame *frame)
     if (read_injection(frame, &inject) < 0)
         return -EPROTO;
     if (!node->status.allow_injection)
-        return 0; /* PROTOCOL 15.6: each node checks it itself */
+        return 0; /* PROTOCOL 15.6: each node checks the permission */
     if (inject.victim != node->rank) {
         peer = next_hop(node, inject.victim);
         if (peer)

@@ -183,7 +183,7 @@ void observer_next(struct node *node)
     uint32_t budget_ms = 0, i;
 
     if (status->open)
-        return; /* its answers may be older than the question */
+        return; /* the answers of this round may be older than the question */
     for (i = 0; i < status->observer_count; i++) {
         struct observer *observer = &status->observers[i];
 
@@ -208,8 +208,8 @@ static struct loss *loss_of(const struct node *node, uint32_t rank)
     return NULL;
 }
 
-/* Why `rank` was lost, as a new string; NULL: not known. A node that was told to
- * kill itself has done so. */
+/* Why `rank` was lost, as a new string; NULL: not known. If the node was told
+ * to kill itself, that is the reason. */
 static char *reason_of(const struct status *status,
                        uint32_t rank,
                        const char *text)
@@ -264,7 +264,7 @@ void observer_found(struct node *node, uint32_t rank)
         return;
     free(loss->text);
     *loss = node->status.losses[--node->status.loss_count];
-    /* the injection did not reach it */
+    /* the node lives, so the injection did not reach it */
     if (ranks_add(&one, rank, rank) < 0 ||
         ranks_subtract(&node->status.killed, &one) < 0)
         node->failed = true;
@@ -415,7 +415,7 @@ static void add_internals(struct node *node,
     }
 }
 
-/* Since when no branch covers `rank`; false if one does. */
+/* Whether no branch covers `rank`, and since when. */
 static bool is_uncovered(const struct node *node,
                          uint32_t rank,
                          uint64_t *since_ms)

@@ -16,7 +16,7 @@
 #define ROWS_FORMAT "%ud %aud %as %as %s"
 
 /* Numbers of one row, in the order of the struct. The last one is the index of
- * its reason, from 1; 0: it has none, as most rows. */
+ * the row's reason, from 1; 0: no reason. */
 #define ROW_NUMBERS 10
 
 static void row_fini(struct row *row)
@@ -266,7 +266,7 @@ static uint64_t lost_for(const struct row *row)
     return 1 + (row->age_ms == ROW_UNKNOWN ? 0 : (uint64_t)row->age_ms);
 }
 
-/* What rows_degrade() knows of one row. */
+/* The working state of rows_degrade() for one row. */
 struct ascent {
     uint32_t above; /* the index of its parent's row; ROW_UNKNOWN: none */
     uint32_t below; /* child rows that are not counted in `lost` yet */
@@ -274,8 +274,8 @@ struct ascent {
     uint64_t lost;  /* how long a node below it has been lost: lost_for() */
 };
 
-/* Count row `i` in its parent's `lost`: for how long it, or a node below it, is
- * lost. A live row counts for no longer than it has been below that parent. */
+/* Count row `i` in its parent's `lost`: how long the node, or a node below it,
+ * has been lost. A live row counts for at most its time below that parent. */
 static void count_in_parent(const struct rows *rows,
                             struct ascent *ascents,
                             uint32_t i)

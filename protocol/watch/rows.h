@@ -14,7 +14,7 @@ enum row_state {
     ROW_UP,
     ROW_DEGRADED, /* up, and something below it is not */
     ROW_SILENT,   /* linked, but has not answered in time */
-    ROW_ORPHAN,   /* its parent is lost, and it has no other one yet */
+    ROW_ORPHAN,   /* its parent is lost, and no other has adopted it yet */
     ROW_MISSING,  /* was never started */
     ROW_LOST,     /* dead, or given up */
     ROW_STATES,
@@ -45,18 +45,18 @@ struct rows {
     uint32_t left_off; /* rows above LIMIT_STATUS_ROWS, counted and dropped */
 };
 
-/* Free what `rows` holds; it is then empty. */
+/* Free the content of `rows`, which is then empty. */
 void rows_fini(struct rows *rows);
 
-/* Add a copy of `row`, with its host and reason. Above LIMIT_STATUS_ROWS the row
- * is only counted. Returns 0 or -ENOMEM. */
+/* Add a copy of `row`, with its host and reason. Above LIMIT_STATUS_ROWS the
+ * row is only counted. Returns 0 or -ENOMEM. */
 int rows_add(struct rows *rows, const struct row *row);
 
 /* Move all of `from` to the end of `rows`; `from` is then empty. Returns 0 or
  * -ENOMEM. */
 int rows_append(struct rows *rows, struct rows *from);
 
-/* Pack into a ROWS frame; the payload is the caller's.
+/* Pack `rows` into a ROWS frame; the payload is the caller's.
  *
  * code  0, or a negative errno: then `text` says why there are no rows
  *
@@ -84,7 +84,7 @@ void rows_sort(struct rows *rows);
 /* The row of `rank`, or NULL. `rows` must be sorted. Borrowed. */
 struct row *rows_find(const struct rows *rows, uint32_t rank);
 
-/* Make every node ROW_DEGRADED that is up, but has a node below it that is not.
- * Its age is how long that has been so. `rows` must be sorted. Returns 0 or
- * -ENOMEM. */
+/* Mark every node that is up, but has a node below it that is not, as
+ * ROW_DEGRADED. Its age becomes the time since then. `rows` must be sorted.
+ * Returns 0 or -ENOMEM. */
 int rows_degrade(struct rows *rows);

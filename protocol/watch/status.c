@@ -165,7 +165,7 @@ int status_asked(struct node *node, const struct frame *frame)
     return 0;
 }
 
-/* Whether the answer of `peer` in round `round` is still waited for. */
+/* Whether the answer of `peer` in round `round` is still expected. */
 static bool is_awaited(const struct node *node,
                        const struct peer *peer,
                        uint64_t round)

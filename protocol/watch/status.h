@@ -24,7 +24,7 @@ struct observer {
     bool asked;
     uint32_t budget_ms;   /* time for the answer */
     uint64_t round;       /* the round that answers it; 0: not begun */
-    uint64_t deadline_ms; /* of its question; UINT64_MAX: it has asked */
+    uint64_t deadline_ms; /* to ask by; UINT64_MAX: it has asked */
 };
 
 /* Front-end: nodes that were lost at the same moment. */
@@ -98,7 +98,7 @@ void status_forget(struct node *node, struct peer *peer);
 /* This node has lost its parent `lost`: drop the round. */
 void status_orphaned(struct node *node, uint32_t lost);
 
-/* This node has another parent. */
+/* Another parent has adopted this node. */
 void status_adopted(struct node *node);
 
 /* End the round at its deadline, and call observer_tick(); when the next of
@@ -132,9 +132,9 @@ void observer_end(struct node *node);
 void observer_tick(struct node *node);
 uint64_t observer_deadline_ms(const struct node *node);
 
-/* Front-end: internal node `rank`, whose last parent was `parent`, is lost; it
- * lives after all; back-ends are given up; `rank` is told to kill itself. `text`
- * says why, or is NULL. On other nodes they do nothing. */
+/* Front-end: internal node `rank`, last below `parent`, is lost; it lives after
+ * all; back-ends are given up; `rank` is told to kill itself. `text` is the
+ * reason, or NULL. On other nodes these functions do nothing. */
 void observer_lost(struct node *node,
                    uint32_t rank,
                    uint32_t parent,
