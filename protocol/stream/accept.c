@@ -15,7 +15,7 @@ static uint32_t epoch_of(uint64_t wave)
     return (uint32_t)(wave >> PACKET_WAVE_BITS);
 }
 
-/* The place of `rank` among the late; the count if it is not there. */
+/* The index of `rank` in `late`; late_count if it is not there. */
 static size_t find_late(const struct accepting *accept, uint32_t rank)
 {
     size_t i = 0;
@@ -56,7 +56,7 @@ static int list_expected(const struct stream *stream,
     return r;
 }
 
-/* Compute what the next wave is compared with. */
+/* Compute the check that the next wave must have. */
 static void compute_want(struct node *node, struct stream *stream)
 {
     struct accepting *accept = &stream->exact->accept;
@@ -77,8 +77,8 @@ static void compute_want(struct node *node, struct stream *stream)
     ranks_fini(&expected);
 }
 
-/* Whether the next wave is whole: with the members of now, or also with those
- * that were given up last (16.4). `*settled`: so many of those given up are in
+/* Whether the next wave is whole: with the present members, or also with the
+ * back-ends given up last (16.4). `*settled`: how many of those given up are in
  * no later wave. */
 static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
 {
@@ -220,7 +220,7 @@ static void accept_wave(struct node *node,
         upward_release(node, stream, &set.set);
 }
 
-/* Whether the branches cover all that are expected now. */
+/* Whether the branches cover all members that are expected now. */
 static bool is_covered(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
@@ -243,7 +243,7 @@ static uint32_t redo_limit(const struct stream *stream)
                                          : LIMIT_REDOS;
 }
 
-/* Have all back-ends put out again what is not final (16.7). */
+/* Have all back-ends send again the packets that are not final (16.7). */
 static void begin_redo(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
@@ -260,7 +260,7 @@ static void begin_redo(struct node *node, struct stream *stream)
         accept->redos = 0;
     accept->redo_final = exact->final;
     if (accept->redos++ == redo_limit(stream)) {
-        accept->hopeless = true; /* it is ended when the step ends */
+        accept->hopeless = true; /* accept_end_hopeless() ends the stream */
         node->hopeless = true;
         return;
     }
@@ -270,8 +270,8 @@ static void begin_redo(struct node *node, struct stream *stream)
     downward_control(node, &control);
 }
 
-/* Accept the next wave, or end an epoch; else begin a redo, if the wave cannot
- * become whole any more. Returns false if it has to wait. */
+/* Accept the next wave, or end an epoch; else begin a redo, if the wave can no
+ * longer become whole. Returns false if the wave must wait. */
 static bool accept_next(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
@@ -309,7 +309,7 @@ void accept_run(struct node *node, struct stream *stream)
 }
 
 /* End the stream. The text names the wave for which every redo has failed, and
- * the back-ends that were lost meanwhile. */
+ * the back-ends that were lost. */
 static void end_hopeless(struct node *node, struct stream *stream)
 {
     const struct accepting *accept = &stream->exact->accept;

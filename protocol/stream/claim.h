@@ -1,4 +1,4 @@
-/* claim.h - what a child tells its parent of a set of members and a stream.
+/* claim.h - a child's claim to its parent about a set of members of a stream.
  *
  * Every member of the set has every packet up to `received`. Whatever the
  * members sent before they settled `settled` was sent up this link before the
@@ -11,7 +11,7 @@
 /* Caller's storage; all zero: no members. */
 struct claim {
     struct ranks members;
-    bool exact;            /* of an exact stream: it has the next too */
+    bool exact;            /* of an exact stream: with `counting` */
     struct ranks counting; /* members for whose packets waves wait (16.9) */
     uint64_t received;
     struct mark settled; /* its number is at most `received` */
@@ -23,7 +23,7 @@ struct claim {
     uint32_t error_rank;
 };
 
-/* Free what the claim holds; it is then without members. */
+/* Free the content of `claim`, which then has no members. */
 void claim_fini(struct claim *claim);
 
 /* Pack `claim` on `stream` into a frame, whose payload is the caller's.

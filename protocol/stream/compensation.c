@@ -4,7 +4,7 @@
 
 #include "protocol/state.h"
 
-/* Repeat our claims to a new parent: the members at once, the settled marker
+/* Repeat the claims to a new parent: the members at once, the settled marker
  * after the data that it covers (10.1). */
 static void claim_anew(struct node *node, struct stream *stream)
 {
@@ -91,8 +91,8 @@ void upward_send_state(struct node *node,
         compensation.payload = event->up[0].payload;
         event->up[0].payload = NULL;
     }
-    /* Without members we do not count: those in the state may have moved, and
-     * the filter does not repeat their data if they come back (9.1). */
+    /* Without members this node does not count: those in the state may have
+     * moved, and the filter does not repeat their data if they return (9.1). */
     stream->up.counted =
         node->role == NODE_BACKEND || stream_has_members(node, stream);
     node_send(node, node->parent, msg_compensation_encode(&compensation));
@@ -124,7 +124,7 @@ void upward_orphaned(struct node *node, struct stream *stream)
     }
 }
 
-/* The wave before the first in the queue; our level if there is none. */
+/* The wave before the first in the queue; `up.level` if no wave is queued. */
 static uint64_t level_sent(const struct stream *stream)
 {
     for (uint32_t i = 0; i < stream->up.out.count; i++) {
@@ -142,7 +142,7 @@ void upward_count_anew(struct node *node, struct stream *stream)
         exact_uncount(stream);
         exact_announce(node, stream);
     } else if (node->role == NODE_COMMNODE) {
-        stream->up.counted = false; /* RESUME when a child counts */
+        stream->up.counted = false; /* RESUME follows when a child counts */
     } else if (stream->up.resumes == 0) {
         upward_resume(node, stream, stream->up.level);
         upward_pump(node, stream);
@@ -167,7 +167,7 @@ void upward_adopted(struct node *node, struct stream *stream)
                !stream_has_members(node, stream)) {
         stream->up.counted = false;
     } else if (stream->exact) {
-        claim_anew(node, stream); /* RESUME goes ahead of it (16.9) */
+        claim_anew(node, stream); /* which sends RESUME first (16.9) */
     } else {
         node_send(node, node->parent,
                   msg_resume_encode(&(struct msg_resume){

@@ -1,10 +1,10 @@
 /* credit.h - how much may be sent on one stream over one link.
  *
- * The receiver grants a window in bytes; it starts full. What was sent is
- * taken from it; what the receiver has consumed is given back, in portions of
- * half a window. So up to half a window may be consumed and not given back:
- * a frame of more than that passes when half the window is free. Were it to
- * wait for more, it could wait for ever (PROTOCOL 3.4). */
+ * The receiver grants a window in bytes, which starts full. Sending takes bytes
+ * from it. The receiver returns consumed bytes in portions of half a window, so
+ * up to half a window may be consumed but not returned. A frame of more than
+ * half a window is sent when half the window is free: more might never become
+ * free (PROTOCOL 3.4). */
 #pragma once
 
 #include <stdbool.h>
@@ -34,11 +34,11 @@ int credit_return(struct credit *credit, uint64_t len);
 struct debit {
     uint32_t window;
     uint64_t owed;
-    uint64_t taken; /* came, and was not given back */
+    uint64_t taken; /* received and not yet returned */
 };
 
-/* A frame of `len` bytes came, under a grant of `window` bytes. Returns 0, or
- * -EPROTO if no sender that keeps to its credit could have sent it. */
+/* A frame of `len` bytes has arrived, under a grant of `window` bytes. Returns
+ * 0, or -EPROTO if no sender that keeps to its credit could have sent it. */
 int debit_take(struct debit *debit, uint32_t window, size_t len);
 
 /* `len` bytes were consumed here. Returns how many to give back now, 0 if it

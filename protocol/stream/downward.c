@@ -15,7 +15,7 @@ bool stream_is_replayable(const struct stream *stream)
     return !stream->filters.down || stream->filters.down_one_to_one;
 }
 
-/* Whether the child in `slot` is to be fed from this stream now. */
+/* Whether the child `peer` gets packets of this stream now. */
 static bool is_fed(const struct node *node,
                    const struct stream *stream,
                    const struct peer *peer)
@@ -131,7 +131,7 @@ void downward_taken(struct node *node, struct stream *stream, size_t len)
     downward_return_credit(node, stream, len);
 }
 
-/* The lowest cursor of the children that are to be fed. */
+/* The lowest cursor of the children that get packets. */
 static uint64_t lowest_cursor(const struct node *node,
                               const struct stream *stream)
 {
@@ -275,7 +275,7 @@ int downward_open(struct node *node,
         exact_opened(node, stream);
     if (stream->active && node->parent &&
         (node->incarnation > 0 || node->shifted)) {
-        /* the parent may have opened it before it had us or our members */
+        /* the parent may have opened it before it had this child or members */
         downward_ask(node, stream);
         upward_count_anew(node, stream);
     }
@@ -359,7 +359,7 @@ void downward_commit(struct node *node,
             downward_return_credit(node, stream, credit);
             credit = 0;
         }
-        /* -EPROTO: the feed was restarted, and needs this packet no more */
+        /* -EPROTO: the feed was restarted and does not need this packet */
         if (feed_push(&stream->down.feed, &frame, credit) == -ENOMEM)
             node->failed = true;
         downward_pump(node, stream);
@@ -417,7 +417,7 @@ static int take_control(struct node *node, struct frame *frame)
     return r;
 }
 
-/* PROTOCOL 10.5: skip to `stable`, with our children. A node is behind the
+/* PROTOCOL 10.5: skip to `stable`, with the children. A node is behind the
  * stable number when a new parent feeds it, or when its members have moved to
  * other parents while it was silent. */
 static void downward_lift(struct node *node,
@@ -484,7 +484,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     if (number > 0) { /* PROTOCOL 10.5: the next packet, or a duplicate */
         if (number <= stream->down.last ||
             (stream->down.refeeding && number != stream->down.last + 1)) {
-            /* a duplicate, or sent before our FEED was read */
+            /* a duplicate, or sent before the parent read FEED */
             if (downward_is_charged(frame))
                 downward_return_credit(node, stream, frame_len(frame));
             frame_fini(frame);
@@ -615,7 +615,7 @@ int downward_feed(struct node *node,
         return -EPROTO;
     stream = node_stream(node, feed.stream);
     if (!stream)
-        return 0; /* closed, or its OPEN is still on its way to us */
+        return 0; /* closed, or its OPEN is still in flight */
     from = feed.last;
     branch = stream_branch(stream, peer->slot);
     if (!branch)
@@ -623,7 +623,7 @@ int downward_feed(struct node *node,
     if (peer->role == NODE_BACKEND && branch->asked++ == LEAF_FEEDS)
         return node_refuse(node, "a back-end has not so many beginnings");
     if (stream->definition.id != 0 && branch->members.count == 0) {
-        branch->fed = true; /* once it has members */
+        branch->fed = true; /* effective once it has members */
         branch->cursor = feed_last(&stream->down.feed);
         from = begin_stable(node, peer, stream, from);
         if (from >= stream->down.feed.base && from < branch->cursor)
@@ -639,12 +639,12 @@ int downward_feed(struct node *node,
     branch->cursor = from;
     if (node->parent && stream->definition.id != 0 &&
         (from < stream->down.feed.base || !stream->down.sourced)) {
-        /* We do not have the packets after `from`: ask for them (10.4). */
+        /* This node lacks the packets after `from`: ask for them (10.4). */
         downward_restart(node, stream, from);
         downward_ask(node, stream);
     } else if (node->parent && stream->definition.id != 0 &&
                from > stream->down.last) {
-        downward_ask(node, stream); /* the child has packets that we have not */
+        downward_ask(node, stream); /* the child is ahead of this node */
     }
     downward_pump(node, stream);
     return 0;

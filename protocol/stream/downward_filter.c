@@ -1,4 +1,4 @@
-/* downward_filter.c - packets on their way down through the downstream filter. */
+/* downward_filter.c - downward packets through the downstream filter. */
 #include "protocol/state.h"
 
 /* Have the downstream filter called with the head of the queue. */
@@ -55,7 +55,7 @@ void downward_run(struct node *node, struct stream *stream)
         downward_pending(node, stream);
 }
 
-/* The number of our next output where filters renumber. */
+/* The number of this node's next output if filters renumber. */
 static uint64_t next_number(const struct node *node,
                             const struct stream *stream)
 {

@@ -39,7 +39,7 @@ void exact_free(struct exact *exact)
 
 /* ---- the members that count ---- */
 
-/* The set of `slot`, made if need be; NULL: out of memory. */
+/* The set of `slot`, created if necessary; NULL: out of memory. */
 static struct ranks *set_at(struct exact *exact, uint32_t slot)
 {
     return array_reach(&exact->sets, &exact->set_count, slot,
@@ -48,7 +48,7 @@ static struct ranks *set_at(struct exact *exact, uint32_t slot)
                : &exact->sets[slot];
 }
 
-/* The members below the child that count are those of `members`. */
+/* Set the members below the child that count: those of `members`. */
 static void set_members(struct node *node,
                         struct stream *stream,
                         const struct peer *peer,
@@ -61,7 +61,7 @@ static void set_members(struct node *node,
     if (!set || ranks_copy(set, members) < 0 ||
         ranks_intersect(set, &stream->branches[peer->slot].members) < 0)
         node->failed = true;
-    /* it may have sent RESUME, and not its claim yet */
+    /* the child may have sent RESUME but no claim yet */
     else if ((had || set->count > 0) &&
              tally_expect(exact->tally, peer->slot, peer->rank,
                           set->count > 0) < 0)
@@ -81,7 +81,7 @@ void exact_open_branch(struct node *node,
     set_members(node, stream, peer, members);
 }
 
-/* Whether members are below this node, or it is one. */
+/* Whether this node is a member or has members below it. */
 static bool has_members(const struct node *node, const struct stream *stream)
 {
     const struct exact *exact = stream->exact;
@@ -117,10 +117,10 @@ void exact_resumed(struct node *node,
         return;
     }
     if (branch->members.count == 0)
-        return; /* they have left since (4.5) */
+        return; /* its members have left since (4.5) */
     if (tally_join(exact->tally, peer->slot, peer->rank, level) < 0)
         node->failed = true;
-    if (exact->final > 0) /* first on a new link (16.5) */
+    if (exact->final > 0) /* FINAL answers RESUME (16.5) */
         node_send(node, peer,
                   msg_final_encode(&(struct msg_final){
                       .stream = stream->definition.id,
@@ -147,8 +147,8 @@ void exact_claimed(struct node *node, struct stream *stream, struct peer *peer)
 
     set_members(node, stream, peer,
                 &stream->branches[peer->slot].claim.counting);
-    /* It has crossed what left the branch without members here, and not there:
-     * LOST, or a claim on stream 0 that itself has crossed OPEN (16.9). */
+    /* The claim has crossed a frame that left the branch without members here,
+     * but not there: LOST, or a claim on stream 0 that crossed OPEN (16.9). */
     if (!node->failed && exact->sets[peer->slot].count > 0 &&
         !tally_counts(exact->tally, peer->slot))
         ask_resume(node, peer);
@@ -169,7 +169,7 @@ void exact_trimmed(struct node *node, struct stream *stream)
         if (!set || ranks_intersect(set, members) < 0 ||
             ranks_unite(&below, members) < 0)
             node->failed = true;
-        /* it may have sent RESUME, and not its claim yet */
+        /* the child may have sent RESUME but no claim yet */
         if (peer && set && set->count == 0 && (was || members->count == 0) &&
             tally_expect(exact->tally, slot, peer->rank, false) < 0)
             node->failed = true;
@@ -193,8 +193,8 @@ void exact_unlink(struct node *node, struct stream *stream, uint32_t slot)
     tally_unlink(stream->exact->tally, slot);
 }
 
-/* The wave behind which this node counts on its link: what has not been sent
- * yet is still to come (16.9). */
+/* The wave after which this node counts on its link: whatever was not sent yet
+ * will follow (16.9). */
 static struct wave_number stand(const struct node *node,
                                 const struct stream *stream)
 {
@@ -384,8 +384,8 @@ void exact_return_credit(struct node *node, struct stream *stream)
     tally_paid(stream->exact->tally);
 }
 
-/* Commnode: release one wave, or what takes its place. Returns false if there
- * is none. */
+/* Commnode: release one wave, or send RESUME or the end of an epoch in its
+ * place. Returns false if there is none. */
 static bool release_next(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
@@ -444,7 +444,7 @@ void exact_close(struct node *node, struct stream *stream)
     exact_return_credit(node, stream);
 }
 
-/* ---- final, and again ---- */
+/* ---- FINAL and REDO ---- */
 
 static void send_final(struct node *node, struct stream *stream)
 {
@@ -500,7 +500,7 @@ int exact_final(struct node *node, const struct frame *frame)
     return 0;
 }
 
-/* Drop what waits to go up of older generations; RESUME too, at a commnode. */
+/* Drop the queued packets of older generations. Other frames stay. */
 static void drop_old_output(struct node *node, struct stream *stream)
 {
     for (uint32_t i = stream->up.out.count; i > 0; i--) {

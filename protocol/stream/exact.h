@@ -1,5 +1,5 @@
-/* exact.h - exact streams (PROTOCOL 16): the state of one at one node; private
- * to the machine.
+/* exact.h - exact streams (PROTOCOL 16): the state of one stream at one node;
+ * private to the machine.
  *
  * exact.c has what all nodes do, retain.c the back-end's part, accept.c the
  * front-end's. */
@@ -17,7 +17,7 @@ struct joined {
 
 #define EXACT_UNNAMED UINT32_MAX
 
-/* What the front-end alone knows. */
+/* State that only the front-end has. */
 struct accepting {
     struct joined *late; /* members that do not count from epoch 0 on */
     size_t late_count;
@@ -26,32 +26,32 @@ struct accepting {
     uint64_t want; /* the check of the members expected in the next wave ... */
     uint32_t want_count; /* ... and their number */
     bool wanted;         /* both are up to date */
-    uint32_t sync_epoch; /* that the marker of the pending sync begins */
-    uint64_t redo_final; /* the last redo began behind this wave ... */
-    uint32_t redos;      /* ... and was this one there */
-    bool hopeless;       /* there were too many: the stream is to end (16.13) */
+    uint32_t sync_epoch; /* the epoch that the pending sync's marker begins */
+    uint64_t redo_final; /* the last redo began after this wave */
+    uint32_t redos;      /* redos that began after it */
+    bool hopeless;       /* too many redos: the stream must end (16.13) */
 };
 
-/* What a back-end alone knows. */
+/* State that only a back-end has. */
 struct retaining {
-    struct kept kept;         /* what it has put out and is not final */
+    struct kept kept;         /* packets sent that are not final */
     uint64_t hash;            /* of the node's rank (16.3) */
     uint64_t unasked;         /* bytes since the last packet with FRAME_ASK */
-    struct wave_number level; /* the last that it has put out */
-    uint32_t entered_epoch;   /* in which it began to count */
+    struct wave_number level; /* the last wave sent */
+    uint32_t entered_epoch;   /* the epoch in which it began to count */
     bool entered;             /* a joiner: a marker has named it */
-    bool closed;              /* CLOSE was read: nothing is kept any more */
+    bool closed;              /* CLOSE was read: packets are no longer kept */
 };
 
 struct exact {
     uint32_t generation;
     uint64_t final;      /* waves up to here are accepted (16.5) */
-    bool final_due;      /* the children are told with the next heartbeat */
-    bool counted;        /* the parent was told from where we count (16.9) */
+    bool final_due;      /* FINAL is due with the next heartbeat */
+    bool counted;        /* the parent was told from which wave on (16.9) */
     struct tally *tally; /* NULL at a back-end */
     struct ranks *sets;  /* by slot: members whose packets waves wait for */
     uint32_t set_count;
-    struct ranks told;       /* the set that the parent has of us */
+    struct ranks told;       /* the counting members that the parent knows */
     struct wave_number part; /* the last packet sent, if more of its wave
                                 follow; else 0 */
     /* the wave that is being filtered, or has just been */
@@ -64,8 +64,8 @@ struct exact {
 
 /* ---- exact.c ---- */
 
-/* The hash of a member, which its packets bear (16.3): splitmix64. Nobody
- * chooses ranks, so a fixed hash will do. */
+/* The hash of a member, which its packets carry (16.3): splitmix64. A fixed
+ * hash is enough, as no node chooses its rank. */
 static inline uint64_t exact_hash(uint32_t rank)
 {
     uint64_t x = (rank + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -79,20 +79,20 @@ static inline uint64_t exact_hash(uint32_t rank)
 int exact_new(struct exact **out, const struct node *node);
 void exact_free(struct exact *exact);
 
-/* A packet from a child; its payload reference is taken. Returns 0 or an error
- * as in intake.c. */
+/* Handle a packet from a child; its payload reference is taken. Returns 0 or an
+ * error as in intake.c. */
 int exact_take(struct node *node,
                struct stream *stream,
                struct peer *peer,
                struct frame *frame);
 
-/* Release what is complete, and send what may go. */
+/* Release complete waves, and send queued packets as far as credit allows. */
 void exact_run(struct node *node, struct stream *stream);
 
-/* A packet that is put out gets what 16.2 says. */
+/* Set the fields of an outgoing packet that 16.2 requires. */
 void exact_stamp(struct node *node, struct stream *stream, struct frame *frame);
 
-/* Whether the call that has ended was of a generation that is over (16.8). */
+/* Whether the filter call that has ended was of an older generation (16.8). */
 bool exact_is_stale(const struct node *node, const struct stream *stream);
 
 /* The stream is being opened: this child counts if it has members. */
@@ -100,10 +100,10 @@ void exact_open_branch(struct node *node,
                        struct stream *stream,
                        const struct peer *peer);
 
-/* The stream is open here, and the parent counts us. */
+/* The stream is open here, and the parent counts this node. */
 void exact_opened(struct node *node, struct stream *stream);
 
-/* RESUME came: the child counts from the wave after `level`. */
+/* Handle RESUME: the child counts from the wave after `level`. */
 void exact_resumed(struct node *node,
                    struct stream *stream,
                    struct peer *peer,
@@ -118,25 +118,25 @@ void exact_trimmed(struct node *node, struct stream *stream);
 /* The link of `slot` has ended. */
 void exact_unlink(struct node *node, struct stream *stream, uint32_t slot);
 
-/* Before a claim: send RESUME if the parent does not count us (16.9). */
+/* Before a claim: send RESUME if the parent does not count this node (16.9). */
 void exact_announce(struct node *node, struct stream *stream);
 
-/* Add to a claim for which members waves are to wait. */
+/* Add to a claim the members for which waves must wait. */
 void exact_count(struct node *node,
                  const struct stream *stream,
                  struct claim *claim);
 
-/* A claim was sent with those. */
+/* A claim was sent with these counting members. */
 void exact_told(struct node *node,
                 struct stream *stream,
                 const struct ranks *counting);
 
-/* The parent is lost, or does not count us: RESUME is to be sent again. What is
- * left of a wave that was sent in part is dropped: its check would speak of
- * packets that were lost (16.9). */
+/* The parent is lost, or does not count this node: RESUME is due again. If a
+ * wave was sent in part, drop the rest of it: its check would cover packets
+ * that were lost (16.9). */
 void exact_uncount(struct stream *stream);
 
-/* This packet has been given to the link. */
+/* `frame` was handed to the link. */
 static inline void exact_sent(struct stream *stream, const struct frame *frame)
 {
     stream->exact->part =
@@ -145,23 +145,23 @@ static inline void exact_sent(struct stream *stream, const struct frame *frame)
             : (struct wave_number){frame->generation, frame->wave};
 }
 
-/* REDO came: generation `generation` continues behind wave `final` (16.8). */
+/* Handle REDO: generation `generation` continues after wave `final` (16.8). */
 void exact_redo(struct node *node,
                 struct stream *stream,
                 uint32_t generation,
                 uint64_t final);
 
-/* FINAL came from the parent. Returns 0 or -EPROTO. */
+/* Handle FINAL from the parent. Returns 0 or -EPROTO. */
 int exact_final(struct node *node, const struct frame *frame);
 
-/* Waves up to `final` are accepted. Tell the children at once, or, not
- * `at_once`, with the next heartbeat. */
+/* Waves up to `final` are accepted. Tell the children, `at_once` or with the
+ * next heartbeat. */
 void exact_rise(struct node *node,
                 struct stream *stream,
                 uint64_t final,
                 bool at_once);
 
-/* The time of a heartbeat: tell the children what has become final. */
+/* At a heartbeat: tell the children which waves are final. */
 void exact_beat(struct node *node, struct stream *stream);
 
 /* CLOSE has taken effect: drop packets that wait, and return their credit. */
@@ -172,11 +172,11 @@ void exact_return_credit(struct node *node, struct stream *stream);
 
 /* ---- retain.c: a back-end ---- */
 
-/* Keep a packet that is put out, and complete it. */
+/* Keep an outgoing packet, and set its fields (16.2). */
 void retain_put(struct node *node, struct stream *stream, struct frame *frame);
 
-/* Whether a packet may be sent now: there is room, and the node counts. One that
- * is in our filter will be kept too. */
+/* Whether a packet may be sent now: there is room, and the node counts. A
+ * packet in this node's filter will be kept too. */
 static inline bool retain_accepts(const struct node *node,
                                   const struct stream *stream)
 {
@@ -187,10 +187,10 @@ static inline bool retain_accepts(const struct node *node,
             kept_now(&retain->kept).bytes < stream->definition.keep);
 }
 
-/* Forget what is final. */
+/* Drop the packets that have become final. */
 void retain_final(struct exact *exact);
 
-/* A new generation has begun: put out again what is kept (16.8). */
+/* A new generation has begun: send the kept packets again (16.8). */
 void retain_redo(struct node *node, struct stream *stream);
 
 /* Before a marker is settled: end the epochs before it (16.10). */
@@ -198,19 +198,19 @@ void retain_settle(struct node *node,
                    struct stream *stream,
                    struct mark marker);
 
-/* A marker came. Returns whether this node was not counting yet: then it needs
- * no settling (16.11). */
+/* A marker has arrived. Returns whether this node did not count yet: then the
+ * marker needs no settling (16.11). */
 bool retain_marker(struct node *node,
                    struct stream *stream,
                    const struct frame *marker);
 
-/* The stream enters this joiner, in epoch `epoch`. */
+/* ENTER adds this joiner to the stream, in epoch `epoch`. */
 void retain_enter(struct stream *stream, uint32_t epoch);
 
-/* CLOSE was read: nothing is kept any more. */
+/* CLOSE was read: packets are no longer kept. */
 void retain_close(struct stream *stream);
 
-/* Whether all that was sent on every exact stream is final (16.12). */
+/* Whether all packets sent on all exact streams are final (16.12). */
 bool retain_is_done(const struct node *node);
 
 /* ---- accept.c: the front-end ---- */
@@ -221,12 +221,12 @@ void accept_run(struct node *node, struct stream *stream);
 /* The members of the stream have changed. */
 void accept_changed(struct stream *stream);
 
-/* `ranks` are given up, and still in the definition. */
+/* Back-ends `ranks` are given up, and are still in the definition. */
 void accept_lost(struct node *node,
                  struct stream *stream,
                  const struct ranks *ranks);
 
-/* `ranks` join: no marker has named them yet. */
+/* Back-ends `ranks` join: no marker has named them yet. */
 void accept_entered(struct node *node,
                     struct stream *stream,
                     const struct ranks *ranks);
@@ -239,6 +239,6 @@ void accept_named(struct stream *stream,
 /* End the streams for which too many redos were begun (16.13). */
 void accept_end_hopeless(struct node *node);
 
-/* A sync waits for the marker that is sent next: before it is, as waves may be
- * accepted then. */
+/* A sync will wait for the next marker. Call this before that marker is sent,
+ * as waves may be accepted then. */
 void accept_sync(struct stream *stream);

@@ -44,12 +44,12 @@ void failure_call_ended(struct node *node, uint32_t id)
 
     if (!stream || !stream->failed)
         return;
-    upward_drop_inputs(node); /* they are the stream's */
+    upward_drop_inputs(node); /* they belong to the stream */
     node_remove_stream(node, stream);
 }
 
-/* Write what `fault` of kind FAULT_CRASHED says; `stream`, if not NULL, is its
- * own. */
+/* Describe `fault`, which is of kind FAULT_CRASHED. `stream` is its stream, or
+ * NULL. */
 static void write_crash(const struct msg_fault *fault,
                         const struct stream *stream,
                         char *text,

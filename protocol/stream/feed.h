@@ -1,9 +1,9 @@
 /* feed.h - one stream's packets on their way down, through one node.
  *
- * A store of numbered frames with one cursor per child: send cursor + 1, when
- * it is here (PROTOCOL 10.4). The store is queue, retention and replay in
- * one: a frame leaves it when it is stable, or, on a stream that is not
- * replayable, when every child has been sent it.
+ * A store of numbered frames with one cursor per child: frame cursor + 1 is
+ * sent next, once it is stored (PROTOCOL 10.4). The store is queue, retention
+ * and replay in one: a frame leaves it when it is stable, or, on a stream that
+ * is not replayable, when it was sent to every child.
  *
  *      base            stable     cursor of child 2     cursor of child 1
  *        |               |               |                      |
@@ -15,18 +15,18 @@
 
 #include "wire/fifo.h"
 
-/* Caller's storage; all zero: nothing here, next is number 1. */
+/* Caller's storage; all zero: empty, and the next number is 1. */
 struct feed {
     struct fifo store; /* numbers base + 1, base + 2, ... */
     uint64_t base;
     uint64_t stable; /* PROTOCOL 10.2 */
 };
 
-/* Free what is stored. */
+/* Free the stored frames. */
 void feed_fini(struct feed *feed);
 
-/* The last number that is here or has been: the node's position
- * (PROTOCOL 10.3), as feed_push() takes no number but the next. */
+/* The last number that was ever stored: the node's position (PROTOCOL 10.3), as
+ * feed_push() accepts only the next number. */
 uint64_t feed_last(const struct feed *feed);
 
 /* Begin again after `number`, with nothing stored. */
@@ -40,8 +40,8 @@ int feed_push(struct feed *feed, struct frame *frame, uint32_t credit);
 /* Frame `number`, or NULL if it is not here. Borrowed until the next change. */
 struct queued *feed_at(const struct feed *feed, uint64_t number);
 
-/* Forget the frames up to `number`. */
+/* Drop the frames up to `number`. */
 void feed_drop(struct feed *feed, uint64_t number);
 
-/* Bytes of the frames after `from` up to `upto`, as far as they are here. */
+/* Bytes of the stored frames after `from` up to `upto`. */
 uint64_t feed_bytes(const struct feed *feed, uint64_t from, uint64_t upto);

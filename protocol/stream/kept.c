@@ -10,14 +10,14 @@
 /* A payload above this is kept by reference. */
 #define COPIED_MAX 256
 
-/* Room of a block: one that small packets leave soon, so that not much of it
- * stays for the last of them. */
+/* Room of a block. A block is freed when its last packet is final, so small
+ * blocks waste little memory. */
 #define BLOCK_ROOM (8 * 1024 - (uint32_t)sizeof(struct kept_block))
 
-/* Packets lie behind each other from `begin` to `end`. */
+/* Packets are contiguous from `begin` to `end`. */
 struct kept_block {
     struct kept_block *next;
-    struct kept_sum in; /* what `kept` had ever kept when this was full */
+    struct kept_sum in; /* `in` of struct kept when this was full */
     uint64_t wave;      /* of the last packet */
     uint32_t begin;
     uint32_t end;
@@ -68,8 +68,8 @@ static int add_block(struct kept *kept)
     return 0;
 }
 
-/* The two rare parts of kept_push(). They are not inlined, so that it has no
- * registers to save: each packet calls it. */
+/* The two rare parts of kept_push(). They are not inlined, so that kept_push(),
+ * which each packet calls, saves no registers. */
 
 __attribute__((noinline)) static int push_in_new_block(
     struct kept *kept, const struct frame *frame)
@@ -139,12 +139,12 @@ const struct kept_packet *kept_next(const struct kept *kept,
     return packet;
 }
 
-/* The first block has been used up. */
+/* The first block has no packets left. */
 static void drop_block(struct kept *kept)
 {
     struct kept_block *block = kept->first;
 
-    if (!block->next) { /* it is for the next packet */
+    if (!block->next) { /* reuse it for the next packet */
         block->begin = block->end = 0;
         block->plain = true;
         return;

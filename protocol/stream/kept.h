@@ -1,16 +1,16 @@
 /* kept.h - the packets that a back-end keeps until they are final (PROTOCOL
- * 16.5), close together.
+ * 16.5), side by side.
  *
- * A packet is up to half a second old when it is forgotten. So a small payload
- * is copied: its own memory is free as soon as it is sent, and the next packet
- * gets it while it is in the cache. A large payload is kept by reference. */
+ * A packet is up to half a second old when it is dropped. So a small payload is
+ * copied: its memory is free once it is sent, and the next packet reuses it
+ * while it is in the cache. A large payload is kept by reference. */
 #pragma once
 
 #include "wire/frame.h"
 
-/* What differs between the packets of one back-end, and the payload behind it. A
- * redo derives the frame's check from the flags, and takes the generation of the
- * stream at that time. */
+/* The fields that differ between the packets of one back-end, and the payload.
+ * A redo derives the frame's check from the flags, and uses the generation that
+ * the stream has at that time. */
 struct kept_packet {
     uint64_t wave;
     int32_t tag;
@@ -23,7 +23,7 @@ struct kept_packet {
 struct kept_block;
 
 struct kept_sum {
-    uint64_t bytes; /* on a link, without OVER */
+    uint64_t bytes; /* as sent on a link, without OVER */
     uint32_t count;
     uint32_t overs; /* of these, how many are OVER */
 };
@@ -32,19 +32,19 @@ struct kept_sum {
 struct kept {
     struct kept_block *first, *last;
     struct kept_sum in;  /* all that was ever kept ... */
-    struct kept_sum out; /* ... and forgotten */
+    struct kept_sum out; /* ... and dropped */
 };
 
-/* A place in it; all zero is before the oldest. */
+/* A position in `kept`; all zero is before the oldest packet. */
 struct kept_place {
     const struct kept_block *block;
     uint32_t at;
 };
 
-/* Forget all, and free it. */
+/* Drop and free all packets. */
 void kept_fini(struct kept *kept);
 
-/* What is in it now. */
+/* The sums of the packets that are kept now. */
 static inline struct kept_sum kept_now(const struct kept *kept)
 {
     return (struct kept_sum){kept->in.bytes - kept->out.bytes,
@@ -55,18 +55,18 @@ static inline struct kept_sum kept_now(const struct kept *kept)
 /* Keep `frame`; the caller's reference stays. Returns 0 or -ENOMEM. */
 int kept_push(struct kept *kept, const struct frame *frame);
 
-/* The packet behind `place`, which moves there; NULL: there is none. Borrowed
- * until it is popped. */
+/* The packet after `place`; `place` advances to it. NULL: there is none.
+ * Borrowed until it is dropped. */
 const struct kept_packet *kept_next(const struct kept *kept,
                                     struct kept_place *place);
 
-/* Forget the oldest, which must be there. */
+/* Drop the oldest packet. There must be one. */
 void kept_pop(struct kept *kept);
 
-/* Forget waves up to `wave`, as far as that is quick: no OVER, no large payload,
- * and not the last ones. */
+/* Drop packets up to `wave`, whole blocks only: stop at a block with OVER or a
+ * large payload, and at the last block. */
 void kept_forget(struct kept *kept, uint64_t wave);
 
-/* Make the payload of `packet` again: `*out` is the caller's reference, NULL if
+/* Restore the payload of `packet`: `*out` is the caller's reference, NULL if
  * the packet has no payload. Returns 0 or -ENOMEM. */
 int kept_payload(const struct kept_packet *packet, struct payload **out);

@@ -3,7 +3,7 @@
 
 #include "protocol/state.h"
 
-/* Remove the stream if it is closed and nothing of it may be needed again. */
+/* Remove the stream if it is closed and will not be needed again. */
 static void try_remove_stream(struct node *node, struct stream *stream)
 {
     if (!stream->closing || !upward_is_idle(node, stream))
@@ -21,7 +21,7 @@ static void close_stream(struct node *node,
                          uint64_t after)
 {
     if (stream->closing)
-        return; /* by a snapshot */
+        return; /* a snapshot has closed it */
     stream->closing = true;
     stream->close_at =
         stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
@@ -32,7 +32,7 @@ static void close_stream(struct node *node,
         node_tell(node, TELL_CLOSED, node->rank, stream->definition.id, NULL);
 }
 
-/* The last packet that this node has passed on, as numbered in CLOSE and
+/* The last packet that this node has forwarded, as numbered in CLOSE and
  * PARAMETERS. If filters renumber packets (5.5), the numbers of two nodes
  * differ: then a control takes effect as soon as no packet waits here. */
 static uint64_t position_of(const struct node *node,
@@ -61,8 +61,8 @@ struct payload *downward_parameters(const struct stream *stream,
     return found;
 }
 
-/* Drop the controls that precede every packet which may still come. Packets
- * that are not stable may come again, here or, after a snapshot, at a child. */
+/* Drop the controls that precede every packet that may still come. Unstable
+ * packets may be sent again, here or, after a snapshot, to a child. */
 static void forget_applied_controls(const struct node *node,
                                     struct stream *stream)
 {

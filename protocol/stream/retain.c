@@ -1,6 +1,5 @@
-/* retain.c - exact streams at a back-end: what it has put out is kept until it
- * is final, and put out again in each new generation (PROTOCOL 16.5 to 16.12).
- */
+/* retain.c - exact streams at a back-end: packets are kept until they are
+ * final, and sent again in each new generation (PROTOCOL 16.5 to 16.12). */
 #include <string.h>
 
 #include "protocol/state.h"
@@ -15,8 +14,8 @@ static struct wave_number level_of(const struct frame *frame)
                                     : frame->wave};
 }
 
-/* Whether a packet is not needed any more: OVER accounts for its sender until
- * its whole epoch is final (16.10). */
+/* Whether a packet is no longer needed: OVER accounts for its sender until its
+ * whole epoch is final (16.10). */
 static bool is_final(uint8_t flags, uint64_t wave, uint64_t final)
 {
     if (flags & FRAME_OVER)
@@ -62,8 +61,8 @@ void retain_final(struct exact *exact)
     }
 }
 
-/* Put `kept` out again, in the present generation. OVER comes behind the last
- * final wave of its epoch, as routers stand there (16.10). */
+/* Send `kept` again, in the present generation. OVER follows the last final
+ * wave of its epoch, as commnodes continue there (16.10). */
 static void put_again(struct node *node,
                       struct stream *stream,
                       const struct kept_packet *kept)
@@ -93,7 +92,7 @@ static void put_again(struct node *node,
         node->failed = true;
 }
 
-/* The wave behind which this node begins in a new generation. */
+/* The wave after which this node begins in a new generation. */
 static uint64_t begin_of(const struct exact *exact)
 {
     const struct retaining *retain = &exact->retain;

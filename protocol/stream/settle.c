@@ -1,4 +1,4 @@
-/* settle.c - what is claimed upwards, what is stable, and settling (10). */
+/* settle.c - claims, stability and settling (PROTOCOL 10). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* A claim goes at once when this many bytes have come since the last. */
+/* Send a claim at once when this many bytes have arrived since the last. */
 #define CLAIM_BYTES (LIMIT_UNSTABLE / 2)
 
 /* The branch of `slot` if it has members and a child; else NULL. */
@@ -173,7 +173,7 @@ void settle_send_claim(struct node *node,
         exact_announce(node, stream);
     settle_build(node, stream, &claim);
     if (stream->totals && claim.settled.number > claim.received)
-        claim.settled = (struct mark){0}; /* to be settled again, and told */
+        claim.settled = (struct mark){0}; /* to be settled and claimed again */
     if (stream->exact)
         exact_told(node, stream, &claim.counting);
     settle_fall_back(node, stream, claim.settled);
@@ -186,14 +186,14 @@ void settle_send_claim(struct node *node,
     claim_fini(&claim);
 }
 
-/* Whether the parent is to be told that other members count (16.9). */
+/* Whether the counting members have changed since the last claim (16.9). */
 static bool is_recounted(const struct stream *stream, const struct claim *claim)
 {
     return stream->exact &&
            !ranks_equal(&claim->counting, &stream->exact->told);
 }
 
-/* Whether `claim` should go now, not with the next heartbeat (10.1a). */
+/* Whether to send `claim` now, not with the next heartbeat (10.1a). */
 static bool is_claim_urgent(const struct node *node,
                             const struct stream *stream,
                             const struct claim *claim)
@@ -249,8 +249,8 @@ static bool is_claimed(struct node *node,
     return claimed;
 }
 
-/* Front-end: the stream is open when its members have claimed it (3.1a). An
- * error that comes later, from a member in limbo or a joiner, is an event. */
+/* Front-end: the stream is open when its members have claimed it (3.1a). A
+ * later error, from a member in limbo or a joiner, is an event. */
 static void try_finish_opening(struct node *node,
                                struct stream *stream,
                                const struct claim *claim)
@@ -319,7 +319,7 @@ void settle_update(struct node *node, struct stream *stream)
         return;
     }
     if (!node->parent || node->parent->life.state != LINK_UP || !node->reported)
-        return; /* the parent does not know our members yet */
+        return; /* the parent does not know this node's members */
     if (claims_later(node, stream)) {
         stream->settle.claim_due = true;
         return;
@@ -364,7 +364,7 @@ void settle_tell_stable(struct node *node,
               }));
 }
 
-/* Tell the commnodes below what is stable: no packet may follow with it. */
+/* Tell the commnodes below the stable number: no packet may follow with it. */
 static void send_stable(struct node *node, struct stream *stream)
 {
     stream->settle.stable_due = false;
@@ -398,7 +398,7 @@ void settle_beat(struct node *node)
 
 /* ---- settling (10.6) ---- */
 
-/* A back-end: whether its application has processed what it took. */
+/* Back-end: whether the application has processed the packets that it took. */
 static bool has_dealt(const struct node *node, const struct stream *stream)
 {
     uint64_t said = stream->app.settle_at > node->receive_at
@@ -419,12 +419,12 @@ static void marker_reached(struct node *node,
     stream->settle.settled = settled;
     if (node->role == NODE_FRONTEND) {
         if (!stream->root->sync || settled.number < stream->root->sync ||
-            stream->exact) /* it returns when the wave is accepted (16.10) */
+            stream->exact) /* a sync returns with the wave (16.10) */
             return;
         stream->root->sync = 0;
         news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
         news->sequence = settled.number;
-        /* All epochs since the last sync count: joiners had markers too. */
+        /* Epochs since the last sync count: markers for joiners began some. */
         news->code =
             !stream->totals && claim->lossy > stream->root->synced_epoch;
         stream->root->synced_epoch = settled.epoch;
@@ -450,7 +450,7 @@ static void try_settle_internal(struct node *node, struct stream *stream)
     bool covered, nobody;
 
     settle_build(node, stream, &claim);
-    /* Where slots still have members, TOTAL will say that they are gone. */
+    /* While a slot has members, a TOTAL will report that they are gone. */
     nobody = stream->totals && stream->root
                  ? stream->definition.members.count == 0
                  : !stream_has_members(node, stream);
@@ -465,7 +465,7 @@ static void try_settle_internal(struct node *node, struct stream *stream)
     else
         covered = ranks_cover(&claim.members, &stream->definition.members);
     if (covered && claim.settled.number > stream->settle.settled.number &&
-        claim.settled.number <= claim.received && /* our own marker has come */
+        claim.settled.number <= claim.received && /* this node has the marker */
         !is_behind(node, stream, claim.settled.epoch))
         marker_reached(node, stream, &claim);
     claim_fini(&claim);

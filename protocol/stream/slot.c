@@ -136,7 +136,7 @@ bool totals_wait(const struct stream *stream)
     return stream->totals->changed || stream->up.compensating;
 }
 
-/* The total is another one now, by more than what was sent. */
+/* The total has changed by more than the packets that were sent. */
 static void totals_change(struct node *node, struct stream *stream)
 {
     stream->totals->changed = true;
@@ -176,14 +176,14 @@ void slot_settle(struct stream *stream, uint32_t at, struct mark settled)
     if (!slot)
         return;
     if (slot->is_due) {
-        slot->later = settled; /* packets behind TOTAL may wait here */
+        slot->later = settled; /* packets after TOTAL may wait here */
         slot->has_later = true;
     } else {
         slot->settled = settled;
     }
 }
 
-/* The slot of `branch`, made if need be; NULL: out of memory. */
+/* The slot of `branch`, created if necessary; NULL: out of memory. */
 static struct slot *slot_make(struct stream *stream, struct branch *branch)
 {
     if (!branch->slot) {
@@ -225,7 +225,7 @@ int slot_take(struct node *node, struct peer *peer, const struct frame *frame)
         total_fini(&total);
         return branch ? 0 : -ENOMEM;
     }
-    wave_void(stream->up.wave, peer->slot); /* the total has it all */
+    wave_void(stream->up.wave, peer->slot); /* the total covers them */
     r = upward_count(stream, peer, total.level);
     wave_answer(stream->up.wave, peer->slot,
                 (uint64_t)total.settled.epoch << PACKET_WAVE_BITS);
@@ -240,8 +240,8 @@ int slot_take(struct node *node, struct peer *peer, const struct frame *frame)
 
 /* ---- the call ---- */
 
-/* Whether a child with members has not sent its first total yet: one total for
- * all of them is enough, but it is not waited for longer than a heartbeat. */
+/* Whether to wait, at most for one heartbeat, for the first total of a child
+ * with members: one total that covers all of them is enough. */
 static bool is_awaited(const struct node *node, const struct stream *stream)
 {
     if (node->role != NODE_COMMNODE || stream->totals->impatient)
@@ -253,8 +253,8 @@ static bool is_awaited(const struct node *node, const struct stream *stream)
     return false;
 }
 
-/* Whether nothing was joined yet, here or below: the total is known without a
- * call, and need not wait for one. */
+/* Whether nothing was joined yet, here or below. Then the total is known
+ * without a call. */
 static bool is_blank(const struct node *node, const struct stream *stream)
 {
     if (stream->totals->used || stream->totals->parting_count > 0)
@@ -319,7 +319,7 @@ static void add_input(struct totals *totals,
     totals->keys[call->input_count++] = key;
 }
 
-/* What replaces a slot becomes an input of the call, and is noted. */
+/* Replace `slot` by its `next`, whose payload becomes an input of the call. */
 static void replace_slot(struct stream *stream,
                          struct slot *slot,
                          uint32_t rank,
@@ -347,7 +347,7 @@ static void replace_slot(struct stream *stream,
         stream->settle.hurried = slot->settled.number;
 }
 
-/* The totals of back-ends that have left and are in no slot any more. */
+/* Add the totals of back-ends that have left and are in no slot any more. */
 static void join_partings(const struct node *node,
                           struct stream *stream,
                           struct node_call *call)
@@ -368,7 +368,7 @@ static void join_partings(const struct node *node,
     totals->parting_count = left;
 }
 
-/* The inputs of the call, and the slots that are left. Sets change here. */
+/* Fill in the inputs of the call and the remaining slots. Sets change here. */
 static void fill_call(struct node *node,
                       struct stream *stream,
                       struct node_call *call)
@@ -388,7 +388,7 @@ static void fill_call(struct node *node,
     totals->changed = false;
 }
 
-/* What came behind the totals that are in now may be settled next. */
+/* Markers that came after the totals now in their slots may be settled. */
 static void settle_later(const struct node *node, struct stream *stream)
 {
     for (uint32_t at = 0; at < stream->branch_count; at++) {
@@ -401,7 +401,7 @@ static void settle_later(const struct node *node, struct stream *stream)
     }
 }
 
-/* Note whose total is packed. What waits to go up is in it (17.4). */
+/* Note whose total is packed. It covers the queued packets (17.4). */
 static void note_total(struct node *node, struct stream *stream)
 {
     struct totals *totals = stream->totals;
@@ -431,7 +431,7 @@ static void note_total(struct node *node, struct stream *stream)
     stream->up.resumes = 0;
 }
 
-/* The total is packed: it goes up, then the claim. */
+/* The total is packed: send it, and then the claim. */
 static void send_total(struct node *node,
                        struct stream *stream,
                        const struct event *event)
@@ -468,7 +468,7 @@ static void send_total(struct node *node,
         upward_claim(node, stream);
 }
 
-/* The total is packed, or is that of nothing. */
+/* The total is packed, or known to be empty. */
 static void take_packed(struct node *node,
                         struct stream *stream,
                         const struct event *event,

@@ -5,8 +5,8 @@
  *      child 2 ---- slot 2 --+--> total ---- parent's slot
  *      own packets  slot 0 --+
  *
- * The states themselves are in the filter: calls change them, one after the
- * other. What is noted here of a slot changes when such a call begins. */
+ * The states themselves are in the filter. Calls change them, one after the
+ * other. A slot here changes when such a call begins. */
 #pragma once
 
 #include "protocol/stream/total.h"
@@ -18,15 +18,15 @@ struct stream;
 struct wave_set;
 struct event;
 
-/* What one link has brought. */
+/* The total that arrived on one link. */
 struct slot {
     uint32_t key;        /* in filter calls; never used again on the stream */
     struct ranks set;    /* the members whose part it has */
     struct mark settled; /* by all of them */
     bool has_later;
-    struct mark later; /* behind `next`: takes its place when that is in */
+    struct mark later; /* after `next`: replaces `settled` once `next` is in */
     bool is_doubted;   /* a part may be in it twice (17.5) */
-    bool is_due;       /* `next` has come, and replaces it with the next call */
+    bool is_due;       /* `next` waits to replace the slot in the next call */
     struct total next;
 };
 
@@ -39,13 +39,13 @@ struct parting {
 struct totals {
     uint32_t last_key;
     bool told; /* TOTAL was sent on this link */
-    bool used; /* something was joined here, ever */
+    bool used; /* a packet or a total was ever joined here */
     bool
-        changed; /* a slot has ended or is to be replaced, or a parting is to be
-                     joined: the next call does it */
+        changed; /* a slot has ended, or a total or a parting waits for the next
+                    call */
     bool impatient;       /* do not wait for more totals (17.4) */
-    struct total packing; /* set and settled of the call that is out */
-    bool sends;           /* what it packs goes to the parent */
+    struct total packing; /* set and settled of the call in progress */
+    bool sends;           /* its total goes to the parent */
     bool vouches;         /* front-end: each member counts exactly once */
     struct frame *inputs; /* storage of that call */
     uint32_t *inlets;
@@ -69,7 +69,7 @@ void slot_free(struct slot *slot);
  * back-end that was given up: its part leaves the total (17.3, 17.6). */
 void slot_end(struct node *node, struct stream *stream, uint32_t at);
 
-/* TOTAL has come. `frame` is borrowed. Returns 0 or an error as in intake.c. */
+/* Handle TOTAL. `frame` is borrowed. Returns 0 or an error as in intake.c. */
 int slot_take(struct node *node, struct peer *peer, const struct frame *frame);
 
 /* A claim of the child in slot number `at` says what it has settled. */
@@ -82,27 +82,27 @@ struct mark totals_settled(struct node *node, const struct stream *stream);
 /* Front-end: whether each member counts once, and no other node (17.5). */
 bool totals_are_whole(struct node *node, const struct stream *stream);
 
-/* Whether something waits to be put into a slot or to be told to the parent. */
+/* Whether a total waits to be put into a slot or to be sent to the parent. */
 bool totals_wait(const struct stream *stream);
 
 /* Pack the total and send it up: the link is new, or a set has changed. */
 void totals_send(struct node *node, struct stream *stream);
 
 /* Begin the call that is due, or wait for it. Returns true if no wave may be
- * released before. */
+ * released before that. */
 bool totals_run(struct node *node, struct stream *stream);
 
-/* Call the filter: replace slots, and pack the total. A total of nothing is known
- * without a call. Returns whether a call is out. */
+/* Call the filter: replace slots, and pack the total. An empty total is known
+ * without a call. Returns whether a call has begun. */
 bool totals_call(struct node *node, struct stream *stream);
 
-/* That call has ended. */
+/* The call of totals_call() has ended. */
 void totals_packed(struct node *node,
                    struct stream *stream,
                    const struct event *event);
 
-/* Remove the packets without a slot from a released set, and find the slots of
- * the others: they take the place of set->slots. */
+/* Remove the packets without a slot from a released set. For the others,
+ * replace set->slots by the keys of their slots. */
 void totals_sort(const struct node *node,
                  struct stream *stream,
                  struct wave_set *set);
@@ -119,5 +119,5 @@ void totals_part(struct node *node,
                  uint32_t rank,
                  struct frame *frame);
 
-/* Bytes that wait, beside the states in the filter (PROTOCOL 17.9). */
+/* Bytes of totals that wait here, outside the filter (PROTOCOL 17.9). */
 uint64_t totals_bytes(const struct stream *stream);

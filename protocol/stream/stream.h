@@ -16,12 +16,12 @@ struct peer;
 /* One child on one stream. */
 struct branch {
     struct ranks members; /* of the stream, on this branch */
-    struct claim claim;   /* what it claimed last */
+    struct claim claim;   /* the child's last claim */
     bool claimed;
-    bool compensated; /* its filter state has come: one on each link (9.1) */
+    bool compensated; /* its filter state has arrived: one per link (9.1) */
     uint8_t asked;    /* a back-end: FEEDs on this link (10.4) */
-    bool fed;         /* it is sent the packets after the cursor */
-    uint64_t cursor;  /* the last packet that it was sent (10.4) */
+    bool fed;         /* it gets the packets after the cursor */
+    uint64_t cursor;  /* the last packet sent to it (10.4) */
     struct credit down;
     struct debit up;
     struct debit late; /* of LATE packets (3.4) */
@@ -36,64 +36,64 @@ struct pending {
     struct payload *parameters;
 };
 
-/* What goes down through a node: downward.c. */
+/* The downward flow through a node: downward.c. */
 struct downflow {
     struct feed feed;
-    struct fifo in;      /* for our downstream filter */
+    struct fifo in;      /* input of this node's downstream filter */
     uint64_t last;       /* the last number received, or, at the root, sent */
-    uint64_t passed;     /* sent to every child; a back-end: received */
+    uint64_t passed;     /* last number sent to all children, or received */
     uint64_t unreturned; /* a back-end: bytes whose credit is not returned */
     uint64_t unclaimed;  /* a back-end: bytes since its last claim */
     struct debit debit;
     bool refeeding; /* FEED was sent: any number but the next is a duplicate */
-    bool sourced;   /* the parent feeds us: it knows of members, or had FEED */
+    bool sourced;   /* the parent sends packets: it knows members or got FEED */
 };
 
-/* What goes up: upward.c. */
+/* The upward flow through a node: upward.c. */
 struct upflow {
     struct wave *wave;
     struct fifo out;
     struct fifo late_out; /* LATE packets go ahead, under their own credit */
     struct credit credit;
     struct credit late_credit;
-    bool compensating; /* output waits until our state has been sent (9.1) */
+    bool compensating; /* output waits until the filter state is sent (9.1) */
     uint32_t resumes;  /* RESUME frames in `out`: claims wait for them */
-    uint32_t epoch;    /* of the next send */
-    uint64_t count;    /* waves sent in it */
+    uint32_t epoch;    /* of the next packet sent */
+    uint64_t count;    /* waves sent in this epoch */
     uint64_t level;    /* the last wave that the parent knows of */
-    bool counted;      /* the parent counts us */
+    bool counted;      /* the parent counts this node */
     uint32_t put;      /* 1 + the last epoch of a packet sent */
 };
 
-/* What is claimed and settled (10): settle.c. */
+/* Claims and settling (10): settle.c. */
 struct settling {
-    struct claim sent; /* our last claim */
+    struct claim sent; /* the last claim sent */
     bool has_sent;
     bool claim_due;
     bool stable_due;
     uint32_t lossy;      /* 1 + the last epoch that may have lost a packet */
     uint64_t hurried;    /* the highest marker that any child has settled */
     struct mark settled; /* settled here; its claim may still be queued */
-    struct mark told;    /* the part of it that has been claimed */
+    struct mark told;    /* the part of `settled` that was claimed */
 };
 
 /* What the application has received and processed: request.c. */
 struct reading {
     uint64_t untaken; /* packets delivered and not taken */
     uint64_t untaken_bytes;
-    uint64_t taken_at;  /* node->takes when it last took one */
+    uint64_t taken_at;  /* node->takes when it last took a packet */
     uint64_t settle_at; /* node->takes when it last settled */
     struct mark marker; /* to be settled; number 0: none */
 };
 
-/* What the front-end alone knows of a stream. */
+/* The state of a stream that only the front-end has. */
 struct stream_root {
     uint64_t sync;         /* the marker that a sync waits for; 0: none */
     struct mark sent;      /* the last marker sent */
     uint32_t synced_epoch; /* of the last sync that returned */
     uint32_t given_up;     /* of the last sync that returned 1 (10.6a) */
     uint64_t state_asked;  /* requests for the filter's state */
-    uint64_t state_called; /* the last of them that it was packed for */
+    uint64_t state_called; /* `state_asked` when it was last packed */
     bool opening;
     bool faulted;          /* an error of a filter was reported */
     bool hung;             /* a filter call that hung has ended a commnode */
@@ -104,19 +104,19 @@ struct stream_root {
 struct stream {
     struct stream_definition definition;
     struct stream_filters filters;
-    bool active; /* an internal node, or a member */
+    bool active; /* this node is internal, or a member */
     bool loaded;
-    bool failed;             /* it goes when its filter call returns (11.5) */
+    bool failed;             /* it is removed after its filter call (11.5) */
     bool closing;            /* CLOSE has taken effect ... */
     uint64_t close_at;       /* ... after this number */
-    bool queued;             /* waits for the filter call that is out */
-    char *error;             /* why our filter could not be loaded */
+    bool queued;             /* it waits until the running filter call ends */
+    char *error;             /* why its filter could not be loaded here */
     uint64_t opened_at;      /* number of its OPEN on stream 0 */
     struct branch *branches; /* by slot of the child */
     uint32_t branch_count;
     struct pending *pending; /* in order */
     size_t pending_count;
-    size_t applied; /* these have taken effect; kept for duplicates (3.1b) */
+    size_t applied; /* how many took effect; kept for duplicates (3.1b) */
     struct downflow down;
     struct upflow up;
     struct settling settle;
@@ -126,24 +126,24 @@ struct stream {
     struct exact *exact;      /* an exact stream, else NULL (16) */
 };
 
-/* The one filter call that is out (5.1). */
+/* The one filter call in progress (5.1). */
 struct filter_call {
     bool is_out;
     bool late;         /* its packets are LATE */
     bool compensating; /* its input is a compensation (9.2) */
     bool expired;      /* it has lasted longer than filter_timeout */
-    uint32_t credit;   /* a downward call: bytes to be returned for its input */
+    uint32_t credit;   /* a downward call: bytes to return for its input */
     uint64_t since_ms;
     uint64_t deadline_ms;
     struct node_call what;
-    struct payload *parameters; /* as they were when it began */
+    struct payload *parameters; /* as of the start of the call */
     struct frame down;          /* a downward call's input ... */
     uint32_t inlet;             /* ... and the rank of its sender */
 };
 
 /* ---- settle.c ---- */
 
-/* Claim what has changed, now or with the next heartbeat (10.1a). */
+/* Send a claim if it has changed, now or with the next heartbeat (10.1a). */
 void settle_update(struct node *node, struct stream *stream);
 
 /* Send a claim, with `settled` as its marker or a lower one. */
@@ -174,8 +174,8 @@ void settle_claimed(struct node *node,
 /* Whether any child has members of the stream. */
 bool stream_has_members(const struct node *node, const struct stream *stream);
 
-/* Whether no child has members, and nothing that former members have sent waits
- * here or below (10.1b). */
+/* Whether no child has members, and no packet of former members waits here or
+ * below (10.1b). */
 bool stream_is_drained(const struct node *node, const struct stream *stream);
 
 /* Lower the settled marker: a new member has settled less, or the last member
@@ -189,8 +189,8 @@ void settle_fall_back(struct node *node,
 /* Front-end: send a packet on stream 0, and apply it here. */
 void downward_control(struct node *node, const struct control *control);
 
-/* A packet from the parent; its payload reference is taken, also on error.
- * The stream may be gone afterwards. Returns 0 or an error as in intake.c. */
+/* Handle a packet from the parent; its payload reference is taken, also on
+ * error. The stream may be freed. Returns 0 or an error as in intake.c. */
 int downward_take(struct node *node,
                   struct stream *stream,
                   struct frame *frame);
@@ -216,12 +216,12 @@ void downward_pump_child(struct node *node,
 /* Cursors have moved: return credit, and drop packets no child needs. */
 void downward_passed(struct node *node, struct stream *stream);
 
-/* FEED came from child `peer` (10.4). Returns 0 or an error. */
+/* Handle FEED from child `peer` (10.4). Returns 0 or an error. */
 int downward_feed(struct node *node,
                   struct peer *peer,
                   const struct frame *frame);
 
-/* Send FEED: ask the parent for the packets after our last one. */
+/* Send FEED: ask the parent for the packets after the last one received. */
 void downward_ask(struct node *node, struct stream *stream);
 
 /* OPEN takes effect; `number` is 0 in a snapshot. Returns 0 or -EPROTO. */
@@ -234,16 +234,16 @@ void downward_aside(struct node *node,
                     struct stream *stream,
                     struct frame frame);
 
-/* The parent says that every member has the packets up to `number`. */
+/* The parent reports: every member has the packets up to `number`. */
 void downward_stable(struct node *node, struct stream *stream, uint64_t number);
 
 /* A back-end's application took `len` bytes: return their credit. */
 void downward_taken(struct node *node, struct stream *stream, size_t len);
 
-/* The parent is lost: no credit is returned for what it sent. */
+/* The parent is lost: no credit is returned for its packets. */
 void downward_orphaned(struct node *node, struct stream *stream);
 
-/* Drop all packets that are here, and continue after `number`. */
+/* Drop all stored packets, and continue after `number`. */
 void downward_restart(struct node *node,
                       struct stream *stream,
                       uint64_t number);
@@ -264,8 +264,8 @@ void downward_return_credit(struct node *node,
                             struct stream *stream,
                             size_t len);
 
-/* Store a filtered packet for the children, or, at a back-end, deliver it; `frame`
- * is taken. `credit`: bytes to be returned for it. */
+/* Store a filtered packet for the children, or, at a back-end, deliver it; its
+ * payload is taken. `credit`: bytes to be returned for it. */
 void downward_commit(struct node *node,
                      struct stream *stream,
                      struct frame frame,
@@ -273,16 +273,16 @@ void downward_commit(struct node *node,
 
 /* ---- downward_filter.c ---- */
 
-/* Filter and pass on queued packets. The stream may be freed. */
+/* Filter and forward queued packets. The stream may be freed. */
 void downward_run(struct node *node, struct stream *stream);
 
-/* The downward call that was out has ended. */
+/* The downward filter call has ended. */
 void downward_filtered(struct node *node, const struct event *event);
 
 /* ---- pending.c ---- */
 
 /* Queue a control that takes effect after a packet, and apply it if that packet
- * has passed. What it holds is taken. The stream may be freed. */
+ * has passed. Its content is taken. The stream may be freed. */
 void pending_add(struct node *node, struct control *control);
 
 /* Apply the controls whose packet has passed. The stream may be freed. */
@@ -294,15 +294,15 @@ struct payload *downward_parameters(const struct stream *stream,
 
 /* ---- upward.c ---- */
 
-/* A packet from a child; its payload reference is taken. Returns 0. */
+/* Handle a packet from a child; its payload reference is taken. Returns 0. */
 int upward_take(struct node *node,
                 struct stream *stream,
                 struct peer *peer,
                 struct frame *frame);
 
 /* The stream is closed: drop a packet from a child, and return its credit, so
- * that the sender can go on and take CLOSE (3.1b). Returns 0 or an error as in
- * intake.c. */
+ * that the sender can continue and handle CLOSE (3.1b). Returns 0 or an error
+ * as in intake.c. */
 int upward_discard(struct node *node,
                    struct stream *stream,
                    struct peer *peer,
@@ -330,8 +330,8 @@ void upward_return_credit(struct node *node,
                           bool late,
                           size_t len);
 
-/* Whether waves may be released. If not, packets wait here, keep their credit,
- * and so hold up their senders. */
+/* Whether waves may be released. If not, packets wait here and their credit is
+ * not returned, so their senders must wait. */
 bool upward_may_release(const struct node *node, const struct stream *stream);
 
 /* Filter a released set, or send it up as it is. */
@@ -339,7 +339,7 @@ void upward_release(struct node *node,
                     struct stream *stream,
                     struct wave_set *set);
 
-/* Queue a claim of the settled marker behind the packets that it covers. */
+/* Queue a claim of the settled marker after the packets that it covers. */
 void upward_claim(struct node *node, struct stream *stream);
 
 /* Queue a frame for the parent, or deliver it; its payload is taken. */
@@ -348,19 +348,19 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame);
 /* Send queued frames as far as credit allows. */
 void upward_pump(struct node *node, struct stream *stream);
 
-/* The child counts from the wave after `level`, if it has members. Returns 0
+/* Count the child from the wave after `level` on, if it has members. Returns 0
  * or -ENOMEM. */
 int upward_count(struct stream *stream,
                  const struct peer *peer,
                  uint64_t level);
 
-/* Queue RESUME: the parent counts us from the wave after `level`. */
+/* Queue RESUME: the parent counts this node from the wave after `level` on. */
 void upward_resume(struct node *node, struct stream *stream, uint64_t level);
 
 /* Bytes of packets that wait for their wave. */
 uint64_t upward_bytes(const struct stream *stream);
 
-/* Whether nothing waits to go up. */
+/* Whether no packet waits to be sent up. */
 bool upward_is_drained(const struct stream *stream);
 
 /* The parent grants `window` bytes, in both lanes (3.4). */
@@ -376,30 +376,30 @@ void upward_leave(struct node *node, struct stream *stream, uint32_t slot);
 /* The link in `slot` has ended: its packets stay, without credit. */
 void upward_unlink(struct node *node, struct stream *stream, uint32_t slot);
 
-/* When upward_run() is to be called again; UINT64_MAX: when something came. */
+/* When upward_run() is due again; UINT64_MAX: not before the next event. */
 uint64_t upward_deadline_ms(const struct node *node,
                             const struct stream *stream);
 
 /* Free the inputs of the upward call that has ended. */
 void upward_drop_inputs(struct node *node);
 
-/* The upward call that was out has ended, or lasts too long. */
+/* The upward filter call has ended, or exceeds filter_timeout. */
 void upward_filtered(struct node *node, const struct event *event);
 void upward_expire(struct node *node);
 
-/* A filter failed, or hangs: `kind`. Tell the front-end. */
+/* Report to the front-end that a filter failed or hangs: `kind`. */
 void upward_fault(struct node *node,
                   enum fault_kind kind,
                   uint32_t stream,
                   const char *text);
 
-/* A back-end settles the marker that waits. */
+/* Back-end: settle the waiting marker. */
 void upward_settle(struct node *node, struct stream *stream);
 
-/* Whether no filter call of this stream is out. */
+/* Whether no filter call of this stream is in progress. */
 bool upward_is_idle(const struct node *node, const struct stream *stream);
 
-/* Whether a filter call is out that may have packets of an epoch before
+/* Whether a filter call in progress may have packets of an epoch before
  * `epoch`. Only under COP_WAIT_FOR_ALL is the epoch of a call known. */
 bool upward_is_behind(const struct node *node,
                       const struct stream *stream,
@@ -410,21 +410,21 @@ bool upward_accepts(const struct node *node,
                     const struct stream *stream,
                     size_t len);
 
-/* Run the streams that waited for the call that has ended. */
+/* Run the streams that waited for the filter call that has ended. */
 void upward_run_queued(struct node *node);
 
 /* ---- compensation.c ---- */
 
-/* COMPENSATION came: our filter gets it in no wave (9.2). */
+/* Handle COMPENSATION: it goes to the filter in no wave (9.2). */
 int upward_compensate(struct node *node,
                       struct peer *peer,
                       struct frame *frame);
 
-/* A new parent: send FEED, the state or RESUME, and our claims (9.1, 10.1). */
+/* A new parent: send it FEED, the state or RESUME, and claims (9.1, 10.1). */
 void upward_adopted(struct node *node, struct stream *stream);
 
-/* The filters are not loaded yet, and the parent may have had the stream before
- * it had us: send RESUME, so that it counts us. */
+/* The filters are not loaded yet, and the parent may have opened the stream
+ * before it had this child: send RESUME, so that it counts this node. */
 void upward_count_anew(struct node *node, struct stream *stream);
 
 /* The parent is lost: drop the queue if the filter's state has it (9.3). */
@@ -433,11 +433,11 @@ void upward_orphaned(struct node *node, struct stream *stream);
 /* Front-end: have the filter's state packed, for the application (9.2). */
 void upward_ask_state(struct node *node, struct stream *stream);
 
-/* Have the filter's state packed. It covers what is queued (9.1, 9.3). */
+/* Have the filter's state packed. It covers the queued packets (9.1, 9.3). */
 void upward_call_for_state(struct node *node, struct stream *stream);
 
-/* The filter's state is packed. It goes up first on the new link, before the
- * output since then (9.1). At the front-end the application gets it. */
+/* The filter's state is packed. Send it first on the new link, before later
+ * output (9.1). At the front-end, give it to the application. */
 void upward_send_state(struct node *node,
                        struct stream *stream,
                        const struct event *event);
@@ -468,8 +468,8 @@ void failure_take(struct node *node, uint32_t id);
 /* A filter call of stream `id` has returned: remove a failed stream. */
 void failure_call_ended(struct node *node, uint32_t id);
 
-/* Front-end: a filter has cost the tree a commnode. `text` says so; NULL: it is
- * made from `fault`. */
+/* Front-end: a filter has ended a commnode. `text` says so; if NULL, the text
+ * is made from `fault`. */
 void failure_reported(struct node *node,
                       const struct msg_fault *fault,
                       const char *text);

@@ -11,13 +11,13 @@
 /* The packets of one link; kept until its complete waves are used. */
 struct lane {
     struct fifo waves; /* complete, in order */
-    struct fifo parts; /* of the wave behind them, whose last has not come */
+    struct fifo parts; /* of the next wave, whose last packet is missing */
     struct wave_number level; /* every wave up to here is answered */
     uint32_t rank;
     uint32_t slot; /* WAVE_NO_SLOT: the link has ended */
-    bool counts;   /* it has said from which wave */
+    bool counts;   /* it has named its first wave */
     bool expected; /* it has members */
-    uint64_t owed; /* bytes whose credit is to be returned now */
+    uint64_t owed; /* bytes whose credit is due */
 };
 
 struct tally {
@@ -25,14 +25,14 @@ struct tally {
     uint32_t lane_count;
     struct lane **slots; /* NULL where free */
     uint32_t slot_count;
-    struct wave_number level; /* all waves up to here have gone */
+    struct wave_number level; /* all waves up to here were released */
     uint32_t generation;
     struct lane *blocker; /* nothing is released before it answers; or NULL */
     uint64_t sum;         /* of the next wave, if `summed` */
     bool summed;
     bool owes;
     uint64_t bytes;
-    /* storage of the set that is out */
+    /* storage of the released set */
     struct frame *frames;
     uint32_t *ranks;
     size_t room;
@@ -143,7 +143,7 @@ static void drop_all(struct tally *tally, struct lane *lane, struct fifo *fifo)
         drop_frame(tally, lane, fifo_pop(fifo));
 }
 
-/* Whether a frame may still be needed: OVER is for its whole epoch. */
+/* Whether a frame may still be needed: OVER is, for its whole epoch. */
 static bool is_wanted(const struct tally *tally, const struct frame *frame)
 {
     struct wave_number number = number_of(frame);
@@ -152,8 +152,8 @@ static bool is_wanted(const struct tally *tally, const struct frame *frame)
            (frame->flags & FRAME_OVER && same_epoch(number, tally->level));
 }
 
-/* A wave of several packets may be larger than the window: those of the next
- * wave give their credit back while they wait (3.4). */
+/* A wave of several packets may be larger than the window. So the credit of the
+ * next wave's packets is returned while they wait (3.4). */
 static void lend(struct tally *tally, struct lane *lane)
 {
     if (lane->waves.count > 0)
@@ -167,7 +167,7 @@ static void lend(struct tally *tally, struct lane *lane)
     }
 }
 
-/* Drop what is not needed any more, and lanes that are used up. */
+/* Drop the packets that are no longer needed, and lanes that are used up. */
 static void drop_old(struct tally *tally)
 {
     uint32_t i, kept = 0;
@@ -244,7 +244,7 @@ void tally_unlink(struct tally *tally, uint32_t slot)
     drop_old(tally);
 }
 
-/* The last packet of a wave has come: the wave is complete. */
+/* The last packet of a wave has arrived: the wave is complete. */
 static int complete(struct tally *tally,
                     struct lane *lane,
                     struct frame *frame,
@@ -302,7 +302,7 @@ int tally_put(struct tally *tally,
         frame->payload = NULL;
         return 0;
     }
-    /* a wave of which no more comes is not complete, and never will be */
+    /* the child has begun another wave: the old one stays incomplete */
     if (lane->parts.count > 0 &&
         number_compare(number_of(fifo_peek(&lane->parts)), number) != 0)
         drop_all(tally, lane, &lane->parts);
@@ -334,7 +334,7 @@ static bool is_blocked(struct tally *tally, struct wave_number *low, bool *any)
     *any = false;
     if (tally->blocker)
         return true;
-    /* Children often answer in order: the last one holds up the wave longest. */
+    /* Children often answer in order: the last holds up the wave longest. */
     for (uint32_t i = tally->lane_count; i-- > 0;) {
         struct lane *lane = tally->lanes[i];
 
@@ -351,8 +351,8 @@ static bool is_blocked(struct tally *tally, struct wave_number *low, bool *any)
     return false;
 }
 
-/* The lane's next wave behind `level`, or NULL. OVER may be the head although
- * its number is not above. */
+/* The lane's next wave after `level`, or NULL. The head may be an OVER whose
+ * number is not above `level`. */
 static const struct frame *lane_next(const struct lane *lane,
                                      struct wave_number level)
 {
@@ -365,7 +365,7 @@ static const struct frame *lane_next(const struct lane *lane,
     return NULL;
 }
 
-/* The lowest wave that waits. Returns whether there is one. */
+/* The lowest waiting wave. Returns whether there is one. */
 static bool lowest_waiting(const struct tally *tally, struct wave_number *out)
 {
     bool any = false;
@@ -449,7 +449,7 @@ static int gather(struct tally *tally, struct tally_set *out, bool *any)
     return r;
 }
 
-/* All up to `level` has gone. */
+/* All waves up to `level` were released. */
 static void rise(struct tally *tally, struct wave_number level)
 {
     bool same = same_epoch(tally->level, level);
@@ -460,7 +460,7 @@ static void rise(struct tally *tally, struct wave_number level)
         drop_old(tally);
 }
 
-/* The sum of the checks of those that have ended the present epoch. Returns
+/* The sum of the checks of the lanes that have ended the present epoch. Returns
  * whether there are any. */
 static bool sum_ended(const struct tally *tally, uint64_t *sum)
 {
@@ -506,7 +506,7 @@ int tally_next(struct tally *tally, struct tally_set *out)
     if (any && number_compare(low, over) >= 0 &&
         (!waits || number_compare(ready, over) >= 0) &&
         sum_ended(tally, &out->check)) {
-        /* the last child that had not ended has gone */
+        /* the last child that had not ended has left */
         out->number = tally->level;
         out->number.wave++;
         rise(tally, over);

@@ -29,18 +29,18 @@ static inline int number_compare(struct wave_number a, struct wave_number b)
     return a.wave < b.wave ? -1 : a.wave > b.wave;
 }
 
-/* The beginning of the epoch behind that of `wave`. */
+/* The beginning of the epoch after that of `wave`. */
 static inline uint64_t wave_epoch_after(uint64_t wave)
 {
     return ((wave >> PACKET_WAVE_BITS) + 1) << PACKET_WAVE_BITS;
 }
 
-/* What tally_next() has found. */
+/* Results of tally_next(). */
 enum tally_next {
     TALLY_NOTHING,
     TALLY_WAVE, /* a wave is released: the whole set */
     TALLY_OVER, /* all children have ended the epoch: number and check */
-    TALLY_SKIP, /* all have skipped to `number` */
+    TALLY_SKIP, /* all children have skipped to `number` */
 };
 
 /* What is released; see struct wave_set. Its credit: tally_credit(). */
@@ -54,18 +54,18 @@ struct tally_set {
 /* Make the waves of one stream. Returns 0 or -ENOMEM. */
 int tally_new(struct tally **out);
 
-/* Free `tally` and what waits in it. NULL is fine. */
+/* Free `tally` and its packets. NULL is fine. */
 void tally_free(struct tally *tally);
 
 /* The child in `slot`, of this rank, counts from the wave after `level`; if it
- * counts already, it only rises. Returns 0 or -ENOMEM. */
+ * counts already, only its level rises. Returns 0 or -ENOMEM. */
 int tally_join(struct tally *tally,
                uint32_t slot,
                uint32_t rank,
                struct wave_number level);
 
-/* Whether the child has members: waves wait for it. Without members it does
- * not count until it joins again. Returns 0 or -ENOMEM. */
+/* Set whether the child has members, so that waves wait for it. Without members
+ * it does not count until it joins again. Returns 0 or -ENOMEM. */
 int tally_expect(struct tally *tally, uint32_t slot, uint32_t rank, bool has);
 
 /* Whether the child in `slot` counts. */
@@ -83,40 +83,40 @@ int tally_put(struct tally *tally,
               struct frame *frame,
               uint32_t credit);
 
-/* Generation `generation` continues behind wave `final`: drop what is older. */
+/* Generation `generation` continues after wave `final`: drop older packets. */
 void tally_enter(struct tally *tally, uint32_t generation, uint64_t final);
 
-/* Commnode: release what comes next. Returns enum tally_next or -ENOMEM. */
+/* Commnode: release the next wave. Returns enum tally_next or -ENOMEM. */
 int tally_next(struct tally *tally, struct tally_set *out);
 
-/* Front-end: the check of the next wave, as far as it has come. */
+/* Front-end: the check of the next wave so far. */
 uint64_t tally_sum(struct tally *tally);
 
-/* Front-end: whether every child with members has said from where it counts,
- * and has answered the next wave. */
+/* Front-end: whether every child with members has named its first wave, and has
+ * answered the next wave. */
 bool tally_is_answered(struct tally *tally);
 
 /* Front-end: take the next wave, even if members have not answered. `*over`: it
  * ends the epoch. Returns 0 or -ENOMEM. */
 int tally_accept(struct tally *tally, struct tally_set *out, bool *over);
 
-/* Front-end: go on behind the present epoch. */
+/* Front-end: continue after the present epoch. */
 void tally_end_epoch(struct tally *tally);
 
 /* Drop all packets. */
 void tally_drop(struct tally *tally);
 
-/* The number up to which all waves have gone. */
+/* The number up to which all waves were released. */
 struct wave_number tally_level(const struct tally *tally);
 
-/* Whether credit is to be returned to some child; take that of `slot`; that of
+/* Whether credit is due to any child; take the credit of `slot`; the credit of
  * all slots was taken. */
 bool tally_owes(const struct tally *tally);
 uint64_t tally_credit(struct tally *tally, uint32_t slot);
 void tally_paid(struct tally *tally);
 
 /* Whether nothing can be released before a certain child has answered, and no
- * credit is to be returned either. */
+ * credit is due. */
 bool tally_is_waiting(const struct tally *tally);
 
 /* Credit that is still held for packets from `slot`. */

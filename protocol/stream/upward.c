@@ -188,7 +188,7 @@ void upward_pump(struct node *node, struct stream *stream)
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
     if (stream->up.compensating)
-        return; /* our state goes first (9.1) */
+        return; /* the filter state goes first (9.1) */
     pump_late_lane(node, stream);
     while ((head = fifo_peek(&stream->up.out))) {
         struct queued next;
@@ -237,14 +237,14 @@ bool upward_is_drained(const struct stream *stream)
 inline bool upward_may_release(const struct node *node,
                                const struct stream *stream)
 {
-    /* During a sync every wave may. */
+    /* During a sync every wave may be released. */
     if (node->role == NODE_FRONTEND)
         return stream->root->sync || stream->closing ||
                stream->app.untaken_bytes < LIMIT_WINDOW_MAX;
     /* The state that is packed next covers the queue (9.1). */
     if (stream->up.compensating)
         return true;
-    /* Of aligned waves, packets that are filtered alone go up in the late lane,
+    /* Of aligned waves, packets that are filtered alone use the late lane,
      * except those without a number (5.6). */
     if (stream->definition.sync != COP_DO_NOT_WAIT &&
         wave_has_alone(stream->up.wave) && stream->up.late_out.count == 0)
@@ -356,7 +356,7 @@ void upward_resume(struct node *node, struct stream *stream, uint64_t level)
                 }));
 }
 
-/* Send RESUME if no packet tells the parent from which wave we count (4.5). */
+/* Send RESUME if no packet tells the parent where the count begins (4.5). */
 static void resume_if_skipped(struct node *node, struct stream *stream)
 {
     uint64_t level;
@@ -462,7 +462,7 @@ void upward_run_queued(struct node *node)
     }
 }
 
-/* Whether a sync that covers this packet returned 1 before it came (10.6a). */
+/* Whether a sync that covers this packet had already returned 1 (10.6a). */
 static bool is_given_up(const struct node *node,
                         const struct stream *stream,
                         const struct frame *frame)
@@ -687,7 +687,7 @@ void upward_filtered(struct node *node, const struct event *event)
     if (event->text)
         upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
     if (stream->exact && exact_is_stale(node, stream))
-        return; /* a redo has begun meanwhile (16.8) */
+        return; /* a redo has begun during the call (16.8) */
     if (event->up_count > 0)
         emit_outputs(node, stream, event->up, event->up_count);
     else

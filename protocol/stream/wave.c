@@ -11,7 +11,7 @@
 #include "wire/packet.h"
 #include "wire/ranks.h"
 
-/* One child's place, or what a lost child left behind. */
+/* The packets of one child, or those that a lost child left. */
 struct inlet {
     struct fifo fifo;
     uint64_t level; /* every wave up to here is answered */
@@ -26,7 +26,7 @@ struct inlet {
 struct from {
     uint32_t slot;
     uint32_t rank;
-    bool late; /* it was late when it came */
+    bool late; /* it arrived as LATE */
 };
 
 /* A slot and the rank of the child that has it. */
@@ -38,10 +38,10 @@ struct place {
 struct wave {
     enum cop_sync sync;
     uint32_t timeout_ms;
-    uint64_t done;        /* the last wave that has gone */
-    uint64_t deadline_ms; /* COP_TIME_OUT: when this wave goes */
+    uint64_t done;        /* the last wave released */
+    uint64_t deadline_ms; /* COP_TIME_OUT: when the waiting wave is released */
     uint64_t bytes;
-    bool parts; /* a packet has come that was not the last of its wave */
+    bool parts; /* a packet arrived that was not the last of its wave */
     struct inlet *inlets; /* by slot */
     uint32_t inlet_count;
     struct place *places; /* the slots in order of rank, if `placed` */
@@ -53,10 +53,10 @@ struct wave {
     uint32_t from_room;
     uint32_t from_head;
     /* No wave can be released before this slot answers: it has the lowest level
-     * of those that count. */
+     * of the slots that count. */
     uint32_t blocker;
-    uint64_t blocked_at; /* the wave that it blocks, the lowest that waits */
-    /* storage of the set that is out */
+    uint64_t blocked_at; /* the wave that it blocks: the lowest waiting one */
+    /* storage of the released set */
     struct frame *frames;
     uint32_t *ranks;
     uint32_t *slots;
@@ -98,7 +98,7 @@ void wave_free(struct wave *wave)
     free(wave);
 }
 
-/* The inlet of `slot`, made if need be; NULL: out of memory. */
+/* The inlet of `slot`, created if necessary; NULL: out of memory. */
 static struct inlet *inlet_at(struct wave *wave, uint32_t slot)
 {
     if (slot < wave->inlet_count)
@@ -232,8 +232,8 @@ static int put_alone(struct wave *wave,
     return fifo_push(&wave->alone, frame, credit);
 }
 
-/* Empty answers need no credit, so many may wait for another child: those to
- * waves in a row are one frame. Returns whether `frame` is in the last one now. */
+/* Empty answers need no credit, so many may wait for another child. Those to
+ * consecutive waves are one frame. Returns whether `frame` was added to it. */
 static bool extend_run(struct wave *wave,
                        struct inlet *inlet,
                        const struct frame *frame)
@@ -425,8 +425,8 @@ static void drop_empty(struct wave *wave)
     wave->left_count = kept;
 }
 
-/* Gather from every inlet in order of rank; what a lost child left comes before
- * what the same rank sent on a later link (PROTOCOL 4.3a). */
+/* Gather from every inlet in order of rank. Packets of a lost child precede
+ * those that the same rank sent on a later link (PROTOCOL 4.3a). */
 static int gather_all(struct wave *wave,
                       uint64_t sequence,
                       struct wave_set *set)
@@ -449,7 +449,7 @@ static int gather_all(struct wave *wave,
     return r;
 }
 
-/* The lowest wave of which a packet waits; UINT64_MAX: none. */
+/* The lowest wave with a waiting packet; UINT64_MAX: none. */
 static uint64_t lowest_wave(const struct wave *wave)
 {
     uint64_t low = UINT64_MAX;
@@ -481,7 +481,7 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     low = lowest_wave(wave);
     if (low == UINT64_MAX)
         return 0;
-    /* The last of them: children often answer in order. */
+    /* Take the last such slot: children often answer in order. */
     for (uint32_t i = 0; i < wave->inlet_count; i++) {
         if (wave->inlets[i].counts && wave->inlets[i].level <= level) {
             level = wave->inlets[i].level;

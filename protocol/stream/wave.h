@@ -1,9 +1,9 @@
 /* wave.h - one stream's waves at one node (PROTOCOL 4).
  *
- * Packets come from children, each in a numbered wave; a vector of packets
- * goes to the filter when every child that counts has answered. A child
- * counts from the wave that it was told to begin with; a number received from
- * it answers all lower ones. Children are known by slot, a small number.
+ * Packets come from children, each in a numbered wave; a vector of packets goes
+ * to the filter when every child that counts has answered. A child counts from
+ * a given wave on; a number received from it answers all lower ones. Children
+ * are known by slot, a small number.
  *
  *      child 1  [7][8][9]          wave 7: both have answered:
  *      child 2  [7]          --->  released; 8 waits for child 2
@@ -20,17 +20,17 @@
 
 struct wave; /* opaque */
 
-/* What is released together. The arrays belong to the wave and are valid
- * until the next wave_take(); the frames are the caller's. */
+/* Packets that are released together. The arrays belong to the wave and are
+ * valid until the next wave_take(); the frames are the caller's. */
 struct wave_set {
     uint64_t sequence;     /* of the wave; 0: against the stream's direction */
     uint32_t contributors; /* back-ends in it */
-    bool late;             /* its wave had gone: filtered alone (4.5) */
-    bool late_lane;        /* it came LATE: its credit is of that lane */
+    bool late;             /* its wave was released: filtered alone (4.5) */
+    bool late_lane;        /* it arrived LATE: its credit is of that lane */
     bool compensating;     /* of a compensation (9.2) */
     struct frame *frames;  /* those with values, in order of the children's
                               ranks; empty answers are left out */
-    uint32_t *inlets;      /* the rank that each came from */
+    uint32_t *inlets;      /* the rank that sent each frame */
     uint32_t *slots;       /* its slot then, or WAVE_NO_SLOT */
     uint32_t *credits;     /* and the bytes to be returned for it */
     size_t count;
@@ -39,19 +39,19 @@ struct wave_set {
 /* Make the waves of one stream. Returns 0 or -ENOMEM. */
 int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms);
 
-/* Free `wave` and what waits in it. NULL is fine. */
+/* Free `wave` and its packets. NULL is fine. */
 void wave_free(struct wave *wave);
 
-/* The child in `slot`, of this rank, counts from the wave after `level`; what
- * comes from it below is late. A child that counts already only rises.
- * Returns 0 or -ENOMEM. */
+/* The child in `slot`, of this rank, counts from the wave after `level`; its
+ * packets of earlier waves are late. If it counts already, only its level
+ * rises. Returns 0 or -ENOMEM. */
 int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level);
 
 /* The child has answered every wave up to `level`. */
 void wave_answer(struct wave *wave, uint32_t slot, uint64_t level);
 
-/* The child counts no longer: what it had delivered keeps its place, the slot
- * may be used for another (PROTOCOL 4.4). Returns 0 or -ENOMEM. */
+/* The child no longer counts. Its packets keep their place; the slot may be
+ * used for another child (PROTOCOL 4.4). Returns 0 or -ENOMEM. */
 int wave_leave(struct wave *wave, uint32_t slot);
 
 /* A packet from the child in `slot`, of this rank; its payload reference is
@@ -64,28 +64,28 @@ int wave_put(struct wave *wave,
              uint32_t credit,
              uint64_t now_ms);
 
-/* Release the next set, if there is one. `hurry`: do not wait for a time-out
- * (a sync is on its way). Returns 1, 0 if there is none, or -ENOMEM. */
+/* Release the next set, if there is one. `hurry`: do not wait for a time-out (a
+ * sync is pending). Returns 1, 0 if there is none, or -ENOMEM. */
 int wave_take(struct wave *wave,
               uint64_t now_ms,
               bool hurry,
               struct wave_set *out);
 
-/* The number up to which all waves have gone. It rises without a release when
- * every child that counts has skipped: then the node says RESUME. */
+/* The number up to which all waves are over. It rises without a release when
+ * every child that counts has skipped: then the node sends RESUME. */
 uint64_t wave_level(const struct wave *wave);
 
 /* Whether any child counts. */
 bool wave_is_counted(const struct wave *wave);
 
-/* Whether anything of a wave up to `level` still waits. */
+/* Whether a packet of a wave up to `level` waits. */
 bool wave_holds(const struct wave *wave, uint64_t level);
 
-/* When wave_take() is to be called again; UINT64_MAX: when something came. */
+/* When wave_take() is due again; UINT64_MAX: not before the next packet. */
 uint64_t wave_deadline_ms(const struct wave *wave);
 
-/* Whether wave_lend() may have any: not while each wave of each child was one
- * packet. */
+/* Whether wave_lend() may return credit: not while each wave of each child was
+ * one packet. */
 bool wave_has_parts(const struct wave *wave);
 
 /* Take the credit of the packets from the child in `slot` that belong to its
@@ -97,18 +97,18 @@ uint64_t wave_lend(struct wave *wave, uint32_t slot);
 uint64_t wave_lent(const struct wave *wave, uint32_t slot);
 
 /* The link of the child in `slot` has ended: its packets that are filtered
- * alone belong to no slot any more. */
+ * alone no longer belong to a slot. */
 void wave_unlink(struct wave *wave, uint32_t slot);
 
-/* The packets from `slot` that wait become FRAME_VOID: they keep their places,
- * and are not to be used. */
+/* Mark the waiting packets from `slot` as FRAME_VOID: they keep their places,
+ * but must not be used. */
 void wave_void(struct wave *wave, uint32_t slot);
 
-/* The credit that is to be returned for the packets from `slot` that wait. */
+/* The credit due for the waiting packets from `slot`. */
 uint64_t wave_owed(const struct wave *wave, uint32_t slot);
 
 /* Whether a packet waits that is filtered alone. */
 bool wave_has_alone(const struct wave *wave);
 
-/* Bytes that wait. */
+/* Bytes of waiting packets. */
 uint64_t wave_bytes(const struct wave *wave);
