@@ -11,7 +11,7 @@ void actions_clear(struct actions *actions)
 
         frame_fini(&action->frame);
         if (action->type == ACTION_SEND)
-            continue; /* it has nothing else */
+            continue; /* it owns nothing else */
         free(action->text);
         free(action->adoption);
     }

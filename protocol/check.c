@@ -1,4 +1,4 @@
-/* check.c - what must hold of a node between any two steps. */
+/* check.c - the invariants of a node between two steps. */
 #include "protocol/check.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ struct check {
 #define check_that(check, holds_, ...)                                         \
     ((holds_) ? (void)0 : does_not_hold(check, __VA_ARGS__))
 
-/* The first that does not hold is named. */
+/* Record the first relation that does not hold. */
 static void does_not_hold(struct check *check, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
@@ -96,7 +96,7 @@ static void check_peers(struct check *check)
                "the front-end has a parent");
 }
 
-/* What a node is, and what it looks for. */
+/* Rank, role, parent, and the search for a parent. */
 static void check_place(struct check *check)
 {
     const struct node *node = check->node;
@@ -152,7 +152,7 @@ static void check_claim(struct check *check,
                name, claim->settled.number, claim->received);
 }
 
-/* What goes down: in order, and no more credit than what came is worth. */
+/* Downward: packets in order, and no more credit than bytes received. */
 static void check_downflow(struct check *check, const struct stream *stream)
 {
     const struct downflow *down = &stream->down;
@@ -187,7 +187,7 @@ static void check_downflow(struct check *check, const struct stream *stream)
     check_fifo(check, &down->in, id, "down_in");
 }
 
-/* What goes up: packets, RESUME, and places for claims. */
+/* Upward: packets, RESUME, and queued claims. */
 static void check_upflow(struct check *check, const struct stream *stream)
 {
     const struct upflow *up = &stream->up;
@@ -252,8 +252,8 @@ static void check_branch(struct check *check,
     check_fifo(check, &branch->aside, id, "aside");
 }
 
-/* An exact stream: what is kept is not final, and counted right (16.5, 16.6);
- * only members of a branch count there (16.9). */
+/* An exact stream: kept packets are not final, and their sums are right (16.5,
+ * 16.6). Only members of a branch count there (16.9). */
 static void check_exact(struct check *check, const struct stream *stream)
 {
     const struct exact *exact = stream->exact;
@@ -295,8 +295,8 @@ static void check_exact(struct check *check, const struct stream *stream)
                    "stream %u: slot %u counts for others", id, slot);
 }
 
-/* The slot of a link: it has a number of its own, and only a TOTAL that is to
- * replace its part is waited for (17.2, 17.4). */
+/* The slot of a link: its key is unique, a due TOTAL waits for a call, and a
+ * later marker for a due TOTAL (17.2, 17.4). */
 static void check_slot(struct check *check,
                        const struct stream *stream,
                        uint32_t at)
@@ -325,8 +325,8 @@ static void check_slot(struct check *check,
     check_ranks(check, &slot->next.set, "the set of a total");
 }
 
-/* A cumulative stream: back-ends that have left are the front-end's, each once
- * (17.7), and only it vouches for the total (17.5). */
+/* A cumulative stream: only the front-end has back-ends that have left, each
+ * once (17.7), and vouches for the total (17.5). */
 static void check_totals(struct check *check, const struct stream *stream)
 {
     const struct totals *totals = stream->totals;

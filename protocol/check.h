@@ -1,12 +1,12 @@
-/* check.h - what must hold of a node between any two steps.
+/* check.h - the invariants of a node between two steps.
  *
- * For the simulator, the searches and the fuzz targets, which ask after each
- * step; no product does. */
+ * The simulator, the searches and the fuzz targets call this after each step.
+ * The products do not. */
 #pragma once
 
 #include "protocol/node.h"
 
-/* Long enough for any answer. */
+/* Bytes of `text`. */
 #define NODE_CHECK_TEXT 200
 
 /* Whether the state of `node` is consistent. If not, `text` names the stream,

@@ -6,8 +6,8 @@
 
 #include "protocol/state.h"
 
-/* Our table's version, never 0 if there is a table. A back-end tells none: its
- * parent sends it all records, and takes none from it (2.5). */
+/* The version of the table, never 0 if there is one. A back-end sends 0: its
+ * parent sends it all records and accepts none from it (2.5). */
 static uint64_t version_to_tell(const struct node *node)
 {
     return node->heal.table && node->role != NODE_BACKEND
@@ -42,7 +42,7 @@ static uint32_t round_seen(const struct node *node)
     return seen;
 }
 
-/* The round to tell `peer`; a back-end is told none. */
+/* The round to send to `peer`; 0 for a back-end. */
 static uint32_t round_to_tell(const struct node *node, const struct peer *peer)
 {
     if (peer == node->parent)
@@ -50,8 +50,8 @@ static uint32_t round_to_tell(const struct node *node, const struct peer *peer)
     return peer->ready && peer->role == NODE_COMMNODE ? node->heal.round : 0;
 }
 
-/* Send a heartbeat if one is due. `ordinal`: 1 + the place of a child among
- * those that are ready; else 0. */
+/* Send a heartbeat if one is due. `ordinal`: 1 + the place of a child among the
+ * ready children; else 0. */
 static void beat_if_due(struct node *node, struct peer *peer, uint32_t ordinal)
 {
     bool attached = node_is_attached(node, peer);
@@ -111,7 +111,7 @@ void heartbeat_attempt(struct node *node)
     }
 }
 
-/* The first one on a link names the window (3.4). */
+/* The first heartbeat on a link names the window (3.4). */
 static int take_greeting(struct node *node,
                          struct peer *peer,
                          const struct frame *frame)
@@ -139,8 +139,8 @@ static int take_greeting(struct node *node,
     return 0;
 }
 
-/* Send all our records if the other end has had another version for two
- * heartbeats. A shorter difference is of records on their way (6.4). */
+/* Send all records if the other end has had another version for two heartbeats.
+ * A shorter difference comes from records in flight (6.4). */
 static void compare_versions(struct node *node,
                              struct peer *peer,
                              uint64_t theirs)

@@ -25,7 +25,7 @@ void intake_link_up(struct node *node, const struct event *event)
         return;
     }
     if (peer->is_parent || !node->launched || peer->rank == RANK_NONE)
-        heartbeat_greet(node, peer); /* an orphan: with our answer (6.1) */
+        heartbeat_greet(node, peer); /* an orphan: with the answer (6.1) */
     if (peer->is_parent && node->heal.orphan.phase != ORPHAN_NOT) {
         orphan_link_up(node, peer);
     } else if (peer->is_parent) {
@@ -140,7 +140,7 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
 
     if (frame->wave == UINT64_MAX) /* wave.c uses it for "none" */
         return node_refuse(node, "no wave has this number");
-    if (frame->flags & FRAME_EMPTY && frame->payload) /* it has no credit */
+    if (frame->flags & FRAME_EMPTY && frame->payload) /* it uses no credit */
         return node_refuse(node, "an empty answer has a payload");
     if (leaf && frame->flags & FRAME_COMPENSATING)
         return node_refuse(node, "a back-end has no children's states");

@@ -5,10 +5,10 @@
  *     |              |                       ^
  *     +--- silence --+---- silence ----------+
  *
- * A link begins when both sides have proved the key. It is WAIT until the
- * other end has said which window it grants. Silence for `silence_ms` is a
- * failure; heartbeats go on links that were idle in our direction
- * (PROTOCOL 6.1). Pure: time comes in, decisions go out. */
+ * A link begins when both sides have proved that they have the key. It is in
+ * WAIT until the other end has named its window. Silence for `silence_ms` is a
+ * failure. Heartbeats are sent on links on which this end was idle (PROTOCOL
+ * 6.1). Pure: time comes in, decisions go out. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,31 +35,31 @@ void link_init(struct link *link,
                uint32_t silence_ms,
                uint64_t now_ms);
 
-/* From now on it has failed when it was silent for `silence_ms`, at least 1,
- * counted from now at the earliest. */
+/* From now on the link fails after `silence_ms` of silence, at least 1, counted
+ * from now at the earliest. */
 void link_limit(struct link *link, uint32_t silence_ms, uint64_t now_ms);
 
-/* Something came from the other end at `at_ms`; it may be read later. */
+/* Bytes from the other end arrived at `at_ms`; they may be read later. */
 void link_heard(struct link *link, uint64_t at_ms);
 
-/* Something was sent to it. */
+/* A frame was sent to the other end. */
 void link_sent(struct link *link, uint64_t now_ms);
 
-/* Its greeting came: the link is up. A second one changes nothing. */
+/* The peer's greeting has arrived: the link is up. A second changes nothing. */
 void link_greet(struct link *link);
 
-/* It ended, whichever way. */
+/* The link has ended, for whatever reason. */
 void link_close(struct link *link);
 
-/* Whether it has been silent for too long. */
+/* Whether the other end has been silent for too long. */
 bool link_is_silent(const struct link *link, uint64_t now_ms);
 
-/* Whether it is our turn to say that we live. */
+/* Whether a heartbeat is due. */
 bool link_wants_heartbeat(const struct link *link, uint64_t now_ms);
 
-/* When one of these two becomes true; UINT64_MAX when closed. */
+/* When one of these two returns true; UINT64_MAX when closed. */
 uint64_t link_deadline_ms(const struct link *link);
 
-/* We stood still for the last `stall_ms`: they are no silence, and before there
- * is one what has come meanwhile is read, within a heartbeat (PROTOCOL 6.2). */
+/* This node was stopped for the last `stall_ms`, which are no silence. It has
+ * one heartbeat to read what arrived in that time (PROTOCOL 6.2). */
 void link_forgive(struct link *link, uint64_t stall_ms, uint64_t now_ms);

@@ -1,9 +1,9 @@
-/* names.c - ranks, as a sentence names them. */
+/* names.c - ranks as text for a sentence. */
 #include <stdio.h>
 
 #include "protocol/state.h"
 
-/* How many ranks a sentence names before it says how many there are more. */
+/* Ranks that a sentence names; the others are only counted. */
 #define NAMED 8
 
 /* The host that `rank` was launched on; "" if it was not launched. */

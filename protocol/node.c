@@ -1,4 +1,4 @@
-/* node.c - the machine: events in, time, its making and its end. */
+/* node.c - the machine: creation, events and time. */
 #include "protocol/node.h"
 
 #include <assert.h>
@@ -178,8 +178,8 @@ static void filter_call_ended(struct node *node, const struct event *event)
 
 /* ---- time ---- */
 
-/* A node with links is stepped at least once per heartbeat. If it was not, it
- * was stopped itself for `since_ms`: no peer was silent in that time (6.2). */
+/* A node with links is stepped at least once per heartbeat. If it was not, the
+ * node was stopped for `since_ms`: no peer was silent in that time (6.2). */
 static void forgive_stall(struct node *node, uint64_t since_ms)
 {
     bool is_linked = false;
@@ -214,8 +214,8 @@ static void lose_silent(struct node *node, struct peer *peer)
     node_lose(node, peer, text, true);
 }
 
-/* Each heartbeat puts `silence_ms` off, so that a node whose links are not silent
- * is never woken for it. */
+/* Each heartbeat postpones `silence_ms`, so that a node whose links are not
+ * silent is never woken for it. */
 static void check_silence(struct node *node)
 {
     uint64_t next = UINT64_MAX;
@@ -304,7 +304,7 @@ uint64_t node_deadline_ms(const struct node *node)
     if (linked)
         deadline = node_least(deadline,
                               node_least(node->next_beat_ms, node->silence_ms));
-    if (node->recovering != RECOVERY_NOT) /* an orphan is */
+    if (node->recovering != RECOVERY_NOT) /* an orphan */
         deadline = node_least(deadline, orphan_deadline_ms(node));
     if (node->status.open || node->status.observer_count > 0)
         deadline = node_least(deadline, status_deadline_ms(node));
@@ -350,8 +350,8 @@ static void child_gone(struct node *node, const struct event *event)
         launch_child_gone(node, event->rank, event->text);
 }
 
-/* The same of a node that an agent started (12.5). What a back-end has sent may
- * be on its way: wait until its parent has seen the end, too. */
+/* A node that an agent started has exited (12.5). Packets of a back-end may be
+ * in flight: wait until its parent has noticed the end, too. */
 static void agent_gone(struct node *node, const struct event *event)
 {
     if (node->ended || node->closing)

@@ -6,8 +6,8 @@
  *   what the application asks   +-------+   deliver, tell, exit
  *
  * Sans-I/O: no descriptor, clock, random number, log or thread in here. Time
- * comes in with each event, in milliseconds of one monotonic clock. What is to
- * be done comes out as values; nothing calls back, so nothing re-enters.
+ * comes in with each event, in milliseconds of one monotonic clock. Actions
+ * come out as values; nothing calls back, so nothing re-enters.
  *
  * A front-end is a node without a parent, a back-end one without children. */
 #pragma once
@@ -24,10 +24,10 @@ enum node_role {
     NODE_FRONTEND,
     NODE_COMMNODE,
     NODE_BACKEND,
-    NODE_OBSERVER, /* asks the front-end, and is in no tree (PROTOCOL 15.1) */
+    NODE_OBSERVER, /* asks the front-end; not in the tree (PROTOCOL 15.1) */
 };
 
-/* A node that is to be started: by us, or by one below us. */
+/* A node to start: by this node, or by a node below it. */
 struct node_child {
     uint32_t rank;
     const char *host;
@@ -35,25 +35,25 @@ struct node_child {
     uint32_t parent; /* the rank of the node that starts it */
 };
 
-/* What a node knows when it begins; borrowed for node_new(). */
+/* The configuration of a node; borrowed for node_new(). */
 struct node_config {
     enum node_role role;
-    uint32_t rank; /* RANK_NONE: a back-end that attaches and is not numbered */
+    uint32_t rank;  /* RANK_NONE: a back-end that attaches, without a rank */
     uint32_t depth; /* 0 at the front-end */
     const char *host;
-    const char *address; /* where we listen: "ADDRESS PORT ADDRESS ..." or "" */
+    const char *address; /* to listen at: "ADDRESS PORT ADDRESS ..." or "" */
     const struct node_child *children;
     size_t child_count;
-    enum cop_missing missing;       /* what becomes of a launch (12.2) */
-    const struct node_child *below; /* COP_MISSING_SKIP: all below us, a parent
-                                       before its children */
+    enum cop_missing missing;       /* whether nodes may be missing (12.2) */
+    const struct node_child *below; /* COP_MISSING_SKIP: all nodes below, a
+                                       parent before its children */
     size_t below_count;
-    uint32_t height;      /* links from us to the deepest of them */
-    uint32_t next_rank;   /* front-end: the first rank for those that join */
+    uint32_t height;      /* links from this node to the deepest of them */
+    uint32_t next_rank;   /* front-end: the first rank for joiners */
     bool attach;          /* front-end: ready without any back-end */
-    bool allow_injection; /* it may be broken on purpose (PROTOCOL 15.6) */
+    bool allow_injection; /* failures may be injected (PROTOCOL 15.6) */
     const struct topology
-        *tree; /* front-end: what is launched; kept; or NULL */
+        *tree; /* front-end: the launched tree; kept; or NULL */
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
     uint32_t budget; /* bytes of all windows of a stream; 0: as in limits.h */
@@ -61,11 +61,11 @@ struct node_config {
 
 /* ---- streams as the shells see them ---- */
 
-/* What a stream promises if nodes die. */
+/* What a stream guarantees when nodes fail. */
 enum stream_kind {
     STREAM_PLAIN,
     STREAM_EXACT,      /* a wave has each member exactly once */
-    STREAM_CUMULATIVE, /* a total has all that each member sent, once: 17 */
+    STREAM_CUMULATIVE, /* a total has all that each member sent, once (17) */
 };
 
 /* A stream's definition, as it travels in OPEN. Strings are "" for none. */
@@ -89,9 +89,9 @@ struct stream_definition {
 
 /* What a shell found when it loaded a stream's filters. */
 struct stream_filters {
-    bool up;              /* there is an upstream filter to be called here */
-    bool up_single;       /* it is to be called for a wave of one packet too */
-    bool down;            /* there is a downstream filter to be called here */
+    bool up;              /* an upstream filter is called here */
+    bool up_single;       /* it is called for a wave of one packet too */
+    bool down;            /* a downstream filter is called here */
     bool down_one_to_one; /* else the stream is not replayable (5.5) */
     bool recoverable;     /* PROTOCOL 9.4 */
 };
@@ -107,11 +107,11 @@ enum call_slots {
                   `kept` are freed. `state`: then pack the join of the slots */
 };
 
-/* The slot of what has no link: a back-end's own packets; at the front-end, the
- * totals of back-ends that have left. */
+/* The slot of inputs without a link: a back-end's own packets; at the
+ * front-end, the totals of back-ends that have left. */
 #define SLOT_OWN UINT32_C(0)
 
-/* One call of a filter: the machine's until its EVENT_FILTERED has come. */
+/* One call of a filter. The machine owns it until EVENT_FILTERED. */
 struct node_call {
     uint32_t stream;
     bool upward;
@@ -121,12 +121,11 @@ struct node_call {
     bool state; /* no wave: pack the filter's state into `up` (9.1) */
     const struct payload *parameters;
     struct frame *inputs;
-    uint32_t *inlets; /* the rank that each input came from */
+    uint32_t *inlets; /* the rank that sent each input */
     size_t input_count;
     enum call_slots slots;
     const uint32_t *keys; /* CALL_JOIN, CALL_PACK: the slot of each input */
-    const uint32_t
-        *kept; /* CALL_PACK: the slots that there are, and SLOT_OWN */
+    const uint32_t *kept; /* CALL_PACK: the slots to keep, besides SLOT_OWN */
     size_t kept_count;
 };
 
@@ -135,17 +134,17 @@ struct node_call {
 enum event_type {
     EVENT_START,       /* begin: children are spawned; first event of all */
     EVENT_LINK_UP,     /* link, rank, incarnation, role, is_parent: proved */
-    EVENT_LINK_DOWN,   /* link, silent, text: it broke, nothing more comes */
-    EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL came to nothing; or the
-                          answer to ACTION_KNOCK */
+    EVENT_LINK_DOWN,   /* link, silent, text: it broke, no frame follows */
+    EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL failed; or the answer to
+                          ACTION_KNOCK */
     EVENT_FRAME,       /* link, frame (taken) */
-    EVENT_BYTES,       /* link: a part of a frame has come, and no whole one */
+    EVENT_BYTES,       /* link: a part of a frame has arrived */
     EVENT_TICK,        /* only time has passed */
     EVENT_CLOCK,       /* only time has passed: the answer to ACTION_CLOCK */
-    EVENT_CHILD_BEGUN, /* rank: its start is on its way, its time counts */
+    EVENT_CHILD_BEGUN, /* rank: its start has begun, and its limit counts */
     EVENT_CHILD_GONE,  /* rank, text: could not be started, or has exited */
-    EVENT_AGENT_GONE,  /* rank, text: the same of another node's child, of which
-                          an agent has told the front-end (12.5) */
+    EVENT_AGENT_GONE,  /* rank, text: the same for another node's child, as an
+                          agent has told the front-end (12.5) */
     EVENT_LOADED,      /* stream, filters, text: NULL, or why it failed */
     EVENT_FILTERED,    /* up, down (frames taken), text: NULL, or an error */
     /* what the application asks */
@@ -153,11 +152,11 @@ enum event_type {
     EVENT_CLOSE,      /* stream */
     EVENT_SEND,       /* stream, frame: tag, payload (taken, also on error) */
     EVENT_RECEIVE,    /* it has called receive: on `stream`, or 0 for any */
-    EVENT_TAKEN,      /* stream, frame (borrowed): it was given this one */
-    EVENT_SETTLE,     /* stream: what it took is dealt with */
+    EVENT_TAKEN,      /* stream, frame (borrowed): it took this packet */
+    EVENT_SETTLE,     /* stream: it has processed what it took */
     EVENT_PARAMETERS, /* stream, frame: payload (taken, also on error) */
     EVENT_SYNC,       /* stream; result: the marker's sequence */
-    EVENT_STATE,      /* stream; result: TELL_STATE has it, or a higher one */
+    EVENT_STATE,      /* stream; result: the least sequence of TELL_STATE */
     EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it, when
                          all that it has sent is final. Asked again: at once */
 };
@@ -165,17 +164,17 @@ enum event_type {
 struct event {
     enum event_type type;
     uint64_t now_ms; /* never earlier than in the event before */
-    uint64_t now_us; /* the same clock, read for this event; needed where the
-                        actions before it say `exact`, and where
-                        event_is_timed(). 0: nothing finer is known */
+    uint64_t now_us; /* the same clock, read for this event. Needed after
+                        actions with `exact`, and if event_is_timed(). 0: only
+                        now_ms is known */
     uint32_t link;
-    uint64_t heard_ms; /* EVENT_FRAME, EVENT_BYTES: when it came; 0: now */
+    uint64_t heard_ms; /* EVENT_FRAME, EVENT_BYTES: arrival; 0: now */
     uint32_t rank;
     uint32_t incarnation;
     enum node_role role;
     bool is_parent;
-    bool refused; /* by the host: nobody listens at that address */
-    bool silent;  /* ended for want of an answer, not by the other end */
+    bool refused; /* by the host: nothing listens at that address */
+    bool silent;  /* ended by a timeout, not by the other end */
     uint32_t stream;
     struct frame frame;
     const char *text;                           /* borrowed */
@@ -187,8 +186,8 @@ struct event {
     size_t down_count;
 };
 
-/* Whether a round trip may be measured with it, so that its time matters to the
- * microsecond (PROTOCOL 15.4). */
+/* Whether a round trip may be measured with `event`, which then needs its time
+ * in microseconds (PROTOCOL 15.4). */
 static inline bool event_is_timed(const struct event *event)
 {
     return event->type == EVENT_TICK ||
@@ -198,7 +197,7 @@ static inline bool event_is_timed(const struct event *event)
 
 /* ---- actions ---- */
 
-/* How an orphan found another parent, as it reported it. */
+/* An orphan's report of its adoption. */
 struct node_adoption {
     uint32_t parent;
     uint32_t lost_parent;
@@ -206,37 +205,37 @@ struct node_adoption {
 };
 
 enum action_type {
-    ACTION_SPAWN, /* rank: start this child, answer EVENT_CHILD_BEGUN */
-    ACTION_STOP,  /* rank, text: it is not waited for any more, for that reason.
-                     End its start or its process, and answer EVENT_CHILD_GONE,
-                     with what else is known of why */
-    ACTION_SEND,  /* link, frame (the shell's to give back) */
-    ACTION_CLOSE, /* link: send what is queued, then close; no event. code:
-                     -ETIMEDOUT if that is for silence, -EPROTO if the other
-                     end broke the protocol */
-    ACTION_DIAL,  /* rank, incarnation (sequence), text: its addresses. Give
-                     up what was dialled before. Answer EVENT_LINK_UP with
-                     is_parent, or EVENT_UNREACHABLE */
-    ACTION_KNOCK, /* rank, text: its addresses. Connect and close, to see
-                     whether somebody listens there; give up what was knocked
-                     at before. Answer EVENT_UNREACHABLE */
-    ACTION_CLOCK, /* look at the clock, now that all before this is done: answer
-                     EVENT_CLOCK */
-    ACTION_RANK,  /* rank: a back-end that attached has its number */
-    ACTION_LOAD,  /* definition: load its filters, answer EVENT_LOADED */
-    ACTION_UNLOAD,  /* stream: free its filters, once no call is out */
+    ACTION_SPAWN,   /* rank: start this child, answer EVENT_CHILD_BEGUN */
+    ACTION_STOP,    /* rank, text: do not wait for it any longer; why. End its
+                       start or its process, and answer EVENT_CHILD_GONE, with
+                       more about the reason */
+    ACTION_SEND,    /* link, frame (the shell's to give back) */
+    ACTION_CLOSE,   /* link: send the queued frames, then close; no event. code:
+                       -ETIMEDOUT if that is for silence, -EPROTO if the other
+                       end broke the protocol */
+    ACTION_DIAL,    /* rank, incarnation (sequence), text: its addresses. Give
+                       up what was dialled before. Answer EVENT_LINK_UP with
+                       is_parent, or EVENT_UNREACHABLE */
+    ACTION_KNOCK,   /* rank, text: its addresses. Connect and close, to see
+                       whether a process listens there. Give up the previous
+                       attempt. Answer EVENT_UNREACHABLE */
+    ACTION_CLOCK,   /* read the clock after all actions before this one: answer
+                       EVENT_CLOCK */
+    ACTION_RANK,    /* rank: a back-end that attached got its rank */
+    ACTION_LOAD,    /* definition: load its filters, answer EVENT_LOADED */
+    ACTION_UNLOAD,  /* stream: free its filters, after any call */
     ACTION_FILTER,  /* call: run it, answer EVENT_FILTERED */
     ACTION_DELIVER, /* stream, frame (the shell's): to the application */
     ACTION_TELL,    /* tell, ...: news for the application */
-    ACTION_INJECT,  /* code: enum cop_injection, upon ourselves; sequence:
+    ACTION_INJECT,  /* code: enum cop_injection, on this node; sequence:
                        milliseconds; link: to the parent */
-    ACTION_EXIT,    /* text: this node has ended; code -ETIMEDOUT: with a filter
-                       call out that may never return (5.1) */
+    ACTION_EXIT,    /* text: this node has ended; code -ETIMEDOUT: in a filter
+                       call that may never return (5.1) */
 };
 
 enum tell_type {
-    TELL_LAUNCHED,       /* front-end: all are ready; others: the table came */
-    TELL_LAUNCH_FAILED,  /* text: what is missing and why; code */
+    TELL_LAUNCHED,       /* front-end: all are ready; others: TABLE came */
+    TELL_LAUNCH_FAILED,  /* text: the missing nodes and why; code */
     TELL_OPENED,         /* stream; code 0, or an error with text */
     TELL_SYNCED,         /* stream, sequence; code 1 if lossy */
     TELL_REDO,           /* front-end: stream, sequence: the wave that is not
@@ -255,7 +254,7 @@ enum tell_type {
     TELL_FILTER_ERROR,   /* rank, stream, text */
     TELL_STREAM_FAILED,  /* rank, stream, text: why it has ended (11.5) */
     TELL_NODE_REFUSED,   /* rank, text: it broke the protocol */
-    TELL_ENDED,          /* text: nothing more comes */
+    TELL_ENDED,          /* text: no more news follows */
 };
 
 struct action {
@@ -273,21 +272,19 @@ struct action {
     const struct node_call *call;               /* borrowed from the node */
 };
 
-/* What one or more steps asked for; caller's storage, all zero to begin. */
+/* The output of one or more steps; caller's storage, all zero to begin. */
 struct actions {
     struct action *list;
     size_t count;
     size_t room;
     uint64_t result; /* of EVENT_OPEN, EVENT_SYNC and EVENT_STATE */
     bool failed;     /* out of memory: the node has ended itself */
-    bool exact;      /* `now_us` of the next event is to be exact: the node
-                        looks for a parent, or has yet to say how it found
-                        one */
+    bool exact;      /* the next event needs an exact `now_us`: the node looks
+                        for a parent, or has yet to report how it found one */
 };
 
-/* Forget the actions, giving back all that they own and that was not taken:
- * a driver that takes a frame sets its payload to NULL. Storage is kept for
- * reuse. */
+/* Drop the actions, and free what they own: a driver that takes a frame sets
+ * its payload to NULL. The storage is kept for reuse. */
 void actions_clear(struct actions *actions);
 
 /* Free the storage too. */
@@ -295,34 +292,34 @@ void actions_fini(struct actions *actions);
 
 /* ---- the machine ---- */
 
-/* Make a node. Returns 0, -EINVAL for a config that makes no sense, -ENOMEM. */
+/* Make a node. Returns 0, -EINVAL for an inconsistent config, or -ENOMEM. */
 int node_new(struct node **out, const struct node_config *config);
 
 /* Free `node`. NULL is fine. */
 void node_free(struct node *node);
 
-/* Tell `node` that `event` happened; append what is to be done to `out`.
+/* Tell `node` that `event` happened; append the actions to `out`.
  *
  * Link numbers are the shell's: small numbers, each used again only after its
  * EVENT_LINK_DOWN or ACTION_CLOSE. Bytes from the network never make a step
  * fail: a peer that breaks the protocol has its link closed.
  *
  * Returns 0, or for what the application asked:
- *   -EAGAIN      EVENT_SEND: no credit now; EVENT_SYNC: filters not loaded,
- *                or too much waits, with an earlier sync: `result` is its marker
+ *   -EAGAIN      EVENT_SEND: no credit now; EVENT_SYNC: filters not loaded, or
+ *                the queue is full and a sync, of marker `result`, is pending
  *   -ENOENT      there is no such stream, or it is closed
  *   -ENODEV      EVENT_SEND, EVENT_SYNC: the front-end's stream has no member
  *   -ENOTCONN    the node has ended
  *   -EPERM       not in this role
  *   -EINVAL      the definition makes no sense
- *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable; EVENT_STATE: our
+ *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable; EVENT_STATE: the
  *                filter is not recoverable
- *   -ENOMEM      the node is to be freed */
+ *   -ENOMEM      out of memory: free the node */
 int node_step(struct node *node,
               const struct event *event,
               struct actions *out);
 
-/* When to wake it with EVENT_TICK, in ms; UINT64_MAX: never. */
+/* When to step `node` with EVENT_TICK, in ms; UINT64_MAX: never. */
 uint64_t node_deadline_ms(const struct node *node);
 
 /* Whether EVENT_SEND on `stream` would be accepted now. */
@@ -350,26 +347,25 @@ uint32_t node_epoch(const struct node *node, uint32_t stream);
 /* Front-end: whether `stream` is open and has no live member. */
 bool node_is_deserted(const struct node *node, uint32_t stream);
 
-/* The same, and nothing that members had sent is on its way any more. */
+/* The same, and no packet that members had sent is still in flight. */
 bool node_is_drained(const struct node *node, uint32_t stream);
 
 /* Whether every filter of `stream` says that it is recoverable (9.4). */
 bool node_is_recoverable(const struct node *node, uint32_t stream);
 
-/* Whether what goes down on `stream` can be replayed (5.5). */
+/* Whether downward packets on `stream` can be replayed (5.5). */
 bool node_is_replayable(const struct node *node, uint32_t stream);
 
-/* A back-end: what it keeps on an exact stream because it is not final
- * (PROTOCOL 16.5). Returns 0, or -ENOENT if there is no such stream. */
+/* Back-end: the packets that it keeps on an exact stream because they are not
+ * final (PROTOCOL 16.5). Returns 0, or -ENOENT if there is no such stream. */
 int node_unfinal(const struct node *node,
                  uint32_t stream,
                  uint64_t *packets,
                  uint64_t *bytes);
 
-/* Front-end: the members that a pending EVENT_SYNC waits for, as far as it can
- * tell: all members below a child that has not settled, for a child claims for
- * all at once (10.1), and so is behind when one of them is. Returns 0 or
- * -ENOMEM. */
+/* Front-end: the members that may hold up a pending EVENT_SYNC: all members
+ * below each child that has not settled. A child claims for all its members at
+ * once (10.1), so it is late if one of them is. Returns 0 or -ENOMEM. */
 int node_unsettled(const struct node *node, uint32_t stream, struct ranks *out);
 
 /* Front-end: the members of `ranks` that no branch covers: they have no path.
@@ -385,15 +381,14 @@ void node_name_ranks(const struct node *node,
                      char *text,
                      size_t len);
 
-/* Whether a filter call is out: of which stream, and since when. */
+/* Whether a filter call is in progress: of which stream, and since when. */
 bool node_is_filtering(const struct node *node,
                        uint32_t *stream,
                        uint64_t *since_ms);
 
-/* Whether the filter call that is out can be reported before it ends this node
- * (11.5): then `frame`, which has no payload, is to go out on `link`. Allocates
- * nothing, for the call has crashed. `signal`: what ends the process; 0: exit().
- */
+/* A filter call has crashed. Returns whether this node can still report it
+ * (11.5): then send `frame`, which has no payload, on `link`. Allocates no
+ * memory. `signal`: the signal that ends the process; 0: exit(). */
 bool node_last_words(const struct node *node,
                      int signal,
                      uint32_t *link,
@@ -403,8 +398,8 @@ bool node_last_words(const struct node *node,
 uint32_t node_rank(const struct node *node);
 uint32_t node_depth(const struct node *node);
 
-/* How long a link of it may now be silent: failure_timeout, and before the
- * launch is complete, as long as a start may take (PROTOCOL 12.2b). */
+/* How long a link of `node` may be silent: failure_timeout; before the launch
+ * is complete, the time that a start may take, if longer (PROTOCOL 12.2b). */
 uint32_t node_patience_ms(const struct node *node);
 
 /* The launched tree's internal nodes, at the front-end: rank and address of
@@ -417,8 +412,8 @@ bool node_internal(const struct node *node,
 /* Whether internal node `rank` has failed, as far as this node knows. */
 bool node_has_failed(const struct node *node, uint32_t rank);
 
-/* Front-end: node number `index`, by rank, of those missing since the launch;
- * false past the last. Borrowed until the network is launched, then for good. */
+/* Front-end: missing node number `index`, by rank; false past the last.
+ * Borrowed until the network is launched, then for good. */
 bool node_missing(const struct node *node,
                   size_t index,
                   uint32_t *rank,

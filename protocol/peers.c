@@ -47,7 +47,7 @@ static uint32_t free_slot(const struct node *node)
     return slot;
 }
 
-/* The window that we grant on each stream of a link (3.4). */
+/* The window that this node grants on each stream of a link (3.4). */
 static uint32_t window_for(const struct node *node, bool is_parent)
 {
     uint64_t children = node->planned_count, window;

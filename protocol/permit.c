@@ -5,9 +5,9 @@
 
 /* The role of a peer towards this node: one of these. */
 enum sender {
-    PARENT = 1 << 0,    /* our parent */
-    HOST = 1 << 1,      /* the node that we joined, until we have a rank */
-    CANDIDATE = 1 << 2, /* a node that we called, and that is no parent yet */
+    PARENT = 1 << 0,    /* this node's parent */
+    HOST = 1 << 1,      /* the parent of a joiner that has no rank yet */
+    CANDIDATE = 1 << 2, /* a node that an orphan dialled, not its parent */
     COMMNODE = 1 << 3,  /* a child that is a commnode ... */
     BACKEND = 1 << 4,   /* ... or a back-end, and ready */
     CALLER = 1 << 5,    /* a child that is not ready yet */

@@ -1,4 +1,4 @@
-/* request.c - what the application asks of its node. */
+/* request.c - the requests of the application. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,13 +118,13 @@ static int request_sync(struct node *node, const struct event *event)
         return -ENOTCONN;
     if (stream->definition.members.count == 0)
         return -ENODEV;
-    if (!stream->loaded) /* it is not known whether it is replayable */
+    if (!stream->loaded) /* not known yet whether it is replayable */
         return -EAGAIN;
     if (!stream_is_replayable(stream))
         return -EOPNOTSUPP;
     node->out->result = stream->root->sync;
     if (stream->root->sync > 0 && !node_can_send(node, event->stream))
-        return -EAGAIN; /* it is not the first marker that waits (3.5) */
+        return -EAGAIN; /* a second sync needs room (3.5) */
     stream->root->sync = stream->down.last + 1;
     node->out->result = stream->root->sync;
     if (stream->exact)
@@ -185,7 +185,7 @@ static int request_shutdown(struct node *node)
         return 0;
     }
     if (node->role == NODE_BACKEND) {
-        if (node->leaving) /* asked again: what is not final is left behind */
+        if (node->leaving) /* asked again: drop packets that are not final */
             launch_end(node, "this back-end has left the network");
         node->leaving = true;
         farewell_begin(node);

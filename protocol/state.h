@@ -19,33 +19,33 @@
  * end of a link removes its own peer only (PROTOCOL 1.3). */
 struct peer {
     uint32_t link;
-    uint32_t slot;        /* our index in node->peers */
+    uint32_t slot;        /* index in node->peers */
     uint32_t rank;        /* RANK_NONE while it joins */
-    uint32_t incarnation; /* a parent: of the last attempt that it told */
+    uint32_t incarnation; /* a parent: the latest that it has told */
     uint32_t height;      /* an orphan: of its subtree */
     enum node_role role;
     bool is_parent;
-    bool ready;        /* a child: its READY has come, or it has its rank */
-    bool left;         /* it said goodbye */
+    bool ready;        /* a child: READY has arrived, or it has its rank */
+    bool left;         /* it sent GOODBYE */
     bool asking;       /* an orphan that has sent ADOPT */
-    bool greeted;      /* our first heartbeat was sent */
-    bool gave_up;      /* it sent SILENCE: it did not hear us, and lives */
-    bool asked;        /* a child: it owes us an answer to STATUS ... */
+    bool greeted;      /* the first heartbeat was sent to it */
+    bool gave_up;      /* it sent SILENCE: it heard nothing, and lives */
+    bool asked;        /* a child: it has not answered STATUS ... */
     uint64_t asked_us; /* ... which was sent then */
     uint32_t round_us; /* round trip, as last measured; or ROW_UNKNOWN */
     struct link life;
-    uint32_t grant;     /* window that we grant it, on each stream */
-    uint32_t granted;   /* and that it grants us */
+    uint32_t grant;     /* window granted to it, on each stream */
+    uint32_t granted;   /* window granted by it */
     struct ranks below; /* a child: the back-ends on its branch */
-    /* the values in our last heartbeat to it (6.1) */
+    /* the values in the last heartbeat sent to it (6.1) */
     uint32_t told_ordinal; /* a child: 1 + its ordinal (7.2) */
-    uint64_t told_version; /* our table's */
+    uint64_t told_version; /* of this node's table */
     uint32_t told_round;   /* 6.9 */
     uint32_t round;        /* a child: in its last heartbeat (6.9) */
-    /* the versions in its last heartbeat and of our table, if they differed */
+    /* versions in its last heartbeat and of the table here, if they differed */
     uint64_t odd_version;
     uint64_t odd_own;
-    uint64_t exchanged_ms; /* when it was last sent all our records */
+    uint64_t exchanged_ms; /* when all records were last sent to it */
     bool has_accused; /* a back-end: it has reported its lost parent (6.1d) */
 };
 
@@ -68,7 +68,7 @@ struct node {
     size_t doubt_count;
     struct status status; /* observers, and what they may ask (15) */
 
-    const char *refusal; /* why the frame that has come is refused; static */
+    const char *refusal; /* why the received frame is refused; static */
 
     struct action
         spare; /* written to when there is no memory; not carried out */
@@ -82,28 +82,28 @@ struct node {
     /* launch and end */
     bool started;
     bool launched;
-    bool reported; /* READY has gone up, or the application was told */
+    bool reported; /* READY was sent, or the application was told */
     bool attach;
     bool outside;  /* a joiner that has not had its ENTER (12.3) */
     bool shifted;  /* a child was lost or adopted since the launch */
     bool attached; /* a back-end that has joined by itself */
     bool closing;  /* SHUTDOWN was seen */
     bool leaving;  /* a back-end whose application leaves ... */
-    struct farewell *farewell; /* ... and what it leaves in totals; or NULL */
+    struct farewell *farewell; /* ... and its last totals; or NULL */
     bool ended;
     uint32_t next_rank;
     uint64_t begin_ms;           /* when it started */
     size_t planned_count;        /* children that the launch starts here */
     struct launching *launching; /* NULL: the tree is complete */
-    struct roster roster;  /* the ready subtree; empty with TABLE, but at the
-                              front-end, where it is the whole tree */
-    struct payload *table; /* of TABLE; NULL: it has not come */
+    struct roster roster;  /* the ready subtree; empty after TABLE, except at
+                              the front-end, where it is the whole tree */
+    struct payload *table; /* of TABLE; NULL: not received yet */
     struct joins joins;
 
     /* recovery */
     uint32_t incarnation;
     struct healing heal;
-    uint32_t budget; /* of the windows that we grant on a stream (3.4) */
+    uint32_t budget;             /* of the windows granted on a stream (3.4) */
     struct uncovered *uncovered; /* front-end: uncovered_count */
     struct ended *ended_list;    /* front-end: ended_count */
     size_t ended_count;
@@ -113,7 +113,7 @@ struct node {
     size_t stream_count;
     uint32_t next_stream;
     uint32_t last_stream;  /* the highest number seen: lower ones are closed */
-    uint32_t last_seen;    /* the same, also of those of which we had no OPEN */
+    uint32_t last_seen;    /* the same, including streams without OPEN here */
     struct ranks backends; /* front-end: all that live; others: own branch */
     struct ranks lost;     /* given up, for good (11.2) */
     uint64_t takes;
@@ -134,7 +134,7 @@ void node_send(struct node *node, struct peer *peer, struct frame frame);
 /* Send a frame that has only its type and the rank of the sender. */
 void node_send_bare(struct node *node, struct peer *peer, enum frame_type type);
 
-/* Free the action that was written to without memory. */
+/* Free the contents of `spare`. */
 void node_free_spare(struct node *node);
 
 /* Tell the application; `text` may be NULL. The action is returned. */
@@ -155,7 +155,7 @@ void node_free_peer(struct peer *peer);
 /* Forget a link, and free its record. */
 void node_remove_peer(struct node *node, struct peer *peer);
 
-/* The link has ended: see to all that depended on it. `silent`: nothing was
+/* The link has ended: update all that depended on it. `silent`: nothing was
  * heard for too long. */
 void node_lose(struct node *node,
                struct peer *peer,
@@ -200,10 +200,10 @@ struct stream *node_add_stream(struct node *node,
 /* Free a stream that is in no list, or NULL. */
 void node_free_stream(struct stream *stream);
 
-/* Remove and free it. */
+/* Remove and free `stream`. */
 void node_remove_stream(struct node *node, struct stream *stream);
 
-/* Its branch to the child in `slot`, made if need be; NULL: out of memory. */
+/* The branch to the child in `slot`, created if necessary; NULL: no memory. */
 struct branch *stream_branch(struct stream *stream, uint32_t slot);
 
 /* Whether a downward packet has a number that can be replayed (5.5). */
@@ -222,7 +222,7 @@ const struct payload *node_call_parameters(struct node *node,
 
 /* ---- permit.c ---- */
 
-/* Why `peer` may not send `frame`, by what the peer is to us and by the type
+/* Why `peer` may not send `frame`, by the peer's role and the frame's type
  * (PROTOCOL 2.5): a static text; NULL: it may. */
 const char *permit_refusal(const struct node *node,
                            const struct peer *peer,
@@ -234,10 +234,10 @@ const char *permit_refusal(const struct node *node,
 /* A link is up: greet, and let launch.c decide what the peer may be. */
 void intake_link_up(struct node *node, const struct event *event);
 
-/* A frame has come; its payload reference is taken. */
+/* A frame has arrived; its payload reference is taken. */
 void intake_frame(struct node *node, const struct event *event);
 
-/* A part of a frame has come on `link`: the other end lives (PROTOCOL 6.1). */
+/* A part of a frame has arrived: the other end lives (PROTOCOL 6.1). */
 void intake_bytes(struct node *node, const struct event *event);
 
 /* ---- request.c ---- */
@@ -256,10 +256,10 @@ void heartbeat_beat(struct node *node);
 /* Send the first heartbeat on a link, unless it was sent. */
 void heartbeat_greet(struct node *node, struct peer *peer);
 
-/* Tell our children the incarnation of an attempt at adoption (6.1c). */
+/* Tell the children the incarnation of an attempt at adoption (6.1c). */
 void heartbeat_attempt(struct node *node);
 
-/* HEARTBEAT came. `frame` is borrowed. */
+/* Handle HEARTBEAT. `frame` is borrowed. */
 int heartbeat_take(struct node *node,
                    struct peer *peer,
                    const struct frame *frame);
