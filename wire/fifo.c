@@ -1,4 +1,4 @@
-/* fifo.c - frames that wait, in order. */
+/* fifo.c - queues of frames. */
 #include "wire/fifo.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 #define ROOM_FIRST 8
 
-/* An empty ring above this gives its memory back. */
+/* An empty ring with more room than this frees its memory. */
 #define ROOM_KEPT 256
 
 void fifo_fini(struct fifo *fifo)
@@ -38,7 +38,7 @@ static int fifo_grow(struct fifo *fifo)
     return 0;
 }
 
-/* A new last place; NULL: out of memory. */
+/* A new last element; NULL: out of memory. */
 static inline struct queued *fifo_place(struct fifo *fifo)
 {
     if (fifo->count == fifo->room && fifo_grow(fifo) < 0)
@@ -79,7 +79,7 @@ struct queued *fifo_at(const struct fifo *fifo, uint32_t index)
     return &fifo->ring[(fifo->head + index) & (fifo->room - 1)];
 }
 
-/* The ring is empty and large: give its memory back. */
+/* The ring is empty and large: free it. */
 static void give_back(struct fifo *fifo)
 {
     free(fifo->ring);
@@ -97,7 +97,7 @@ struct queued fifo_pop(struct fifo *fifo)
     fifo->head = (fifo->head + 1) & (fifo->room - 1);
     if (--fifo->count > 0)
         return *at;
-    fifo->head = 0; /* the same place again: it is in the cache */
+    fifo->head = 0; /* reuse the first place, which is in the cache */
     if (fifo->room <= ROOM_KEPT)
         return *at;
     last = *at;

@@ -1,7 +1,7 @@
-/* fifo.h - frames that wait, in order, and what their owner notes of each.
+/* fifo.h - queues of frames, with notes of their owner on each frame.
  *
- * A ring that grows by doubling and gives its memory back when it is empty
- * and large, so that a burst does not stay for life. */
+ * A ring that doubles when it is full, and frees its memory when it is empty
+ * and large, so that a burst does not hold memory for ever. */
 #pragma once
 
 #include "wire/frame.h"
@@ -12,14 +12,14 @@ struct mark {
     uint32_t epoch;
 };
 
-/* What has one place in a queue: a frame; or, on the way up, the point at which
- * a claim is to say that `settled` is settled. */
+/* One element of a queue: a frame, or, in a queue to the parent, the place
+ * where a claim of `settled` must be sent. */
 struct queued {
-    struct frame frame; /* of type 0: there is none, but `settled` */
+    struct frame frame; /* of type 0: no frame, but `settled` */
     union {
         struct {
             uint32_t credit; /* bytes that are still to be returned for it */
-            uint32_t run;    /* waves behind its own that it answers, too */
+            uint32_t run;    /* further waves that it answers, after its own */
         };
         struct mark settled;
     };
@@ -34,14 +34,14 @@ struct fifo {
     uint64_t bytes; /* frame_len() of all */
 };
 
-/* Free all frames that wait, and the ring. */
+/* Free all queued frames, and the ring. */
 void fifo_fini(struct fifo *fifo);
 
 /* Append `frame`, whose payload reference is taken, also on error. `credit`:
  * bytes to be returned for it. Returns 0 or -ENOMEM. */
 int fifo_push(struct fifo *fifo, struct frame *frame, uint32_t credit);
 
-/* Append a place that has no frame. Returns 0 or -ENOMEM. */
+/* Append `settled`, without a frame. Returns 0 or -ENOMEM. */
 int fifo_push_settled(struct fifo *fifo, struct mark settled);
 
 /* The oldest frame, or NULL; borrowed until the next push or pop. */
@@ -50,8 +50,8 @@ static inline struct frame *fifo_peek(const struct fifo *fifo)
     return fifo->count ? &fifo->ring[fifo->head].frame : NULL;
 }
 
-/* Number `index` from the oldest; it must be there. Borrowed as above. */
+/* Element `index`, from the oldest; it must exist. Borrowed as above. */
 struct queued *fifo_at(const struct fifo *fifo, uint32_t index);
 
-/* Take the oldest, which must be there; its frame is the caller's. */
+/* Remove the oldest element, which must exist; its frame is the caller's. */
 struct queued fifo_pop(struct fifo *fifo);

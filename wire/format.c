@@ -1,4 +1,4 @@
-/* format.c - what "%d %alf" says: a list of types and shapes. */
+/* format.c - formats such as "%d %alf": lists of types and shapes. */
 #include "wire/format.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static const char *parse_type(const char *at, uint8_t *type)
     }
 }
 
-/* Read an item behind its percent sign. */
+/* Read an item after its percent sign. */
 static const char *parse_item(const char *at, struct format_item *item)
 {
     item->shape = COP_SCALAR;

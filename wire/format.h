@@ -1,4 +1,4 @@
-/* format.h - what "%d %alf" says: a list of types and shapes.
+/* format.h - formats such as "%d %alf": lists of types and shapes.
  *
  * The grammar is in coppice/packet.h. */
 #pragma once
@@ -18,7 +18,7 @@ struct format {
     struct format_item items[COP_VALUES_MAX];
 };
 
-/* Bytes of one element of `type`; of a string, its pointer's. */
+/* Bytes of one element of `type`; for a string, of its pointer. */
 size_t format_element_len(enum cop_type type);
 
 /* Read `text`. Returns 0, -EINVAL if it is malformed, or -EMSGSIZE if it has

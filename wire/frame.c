@@ -1,4 +1,4 @@
-/* frame.c - what travels on a link: a header of 32 bytes and a payload. */
+/* frame.c - frames on a link: a header of 32 bytes and a payload. */
 #include "wire/frame.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
     (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING |              \
      FRAME_EXACT | FRAME_OVER | FRAME_ASK)
 
-/* The name of `type`, or NULL: then there is no such type. */
+/* The name of `type`; NULL if there is no such type. */
 static const char *known_name(uint8_t type)
 {
 #define FRAME_NAME(name, number, text) [number] = text,
@@ -140,7 +140,7 @@ static int decode_header(struct frame_reader *reader, const unsigned char *in)
     return len ? payload_new(&frame->payload, len) : 0;
 }
 
-/* The reader holds the sign that a HEARTBEAT has come once more. */
+/* The reader has the mark that repeats the last HEARTBEAT. */
 static int repeat_beat(struct frame_reader *reader)
 {
     if (reader->beat.type == 0)
@@ -170,7 +170,7 @@ static size_t frame_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The bytes of a header, as far as its first `len` bytes tell. */
+/* The length of a header, as far as its first `len` bytes determine it. */
 static uint32_t head_len(const unsigned char *in, uint32_t len)
 {
     if (len < FRAME_REPEAT_LEN || get32(in) == UINT32_MAX)
@@ -213,7 +213,7 @@ static int gather_header(struct frame_reader *reader,
                : take_header(reader, reader->header, want);
 }
 
-/* Read a header: mostly all of it is there, and it is read where it is. */
+/* Read a header. Usually all of it is there, and is read in place. */
 static int read_header(struct frame_reader *reader,
                        const unsigned char **bytes,
                        size_t *len)
@@ -228,7 +228,7 @@ static int read_header(struct frame_reader *reader,
     return take_header(reader, *bytes - n, n);
 }
 
-/* The frame is whole: hand it over and begin anew. */
+/* The frame is whole: hand it over, and begin the next one. */
 static int frame_whole(struct frame_reader *reader, struct frame *out)
 {
     *out = reader->frame;

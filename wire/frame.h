@@ -1,4 +1,4 @@
-/* frame.h - what travels on a link: a header of 32 bytes and a payload.
+/* frame.h - frames on a link: a header of 32 bytes and a payload.
  *
  *     0        4    5     6          8        12    16       20      24
  *     | length |type|flags| reserved | stream | tag | origin | count |sequence|
@@ -30,43 +30,43 @@
 /* The longest header. */
 #define FRAME_HEAD_MAX (FRAME_HEADER_LEN + FRAME_EXACT_LEN)
 
-/* What a frame is, and which way it may go. */
+/* The types of frames, and their directions. */
 #define FRAME_TYPES(X)                                                         \
     X(FRAME_DATA, 1, "data")           /* both: a packet of a stream */        \
     X(FRAME_MARKER, 2, "marker")       /* down: a sync */                      \
     X(FRAME_CONTROL, 3, "control")     /* down: stream 0 */                    \
-    X(FRAME_SNAPSHOT, 4, "snapshot")   /* down: what stream 0 amounts to */    \
-    X(FRAME_RESUME, 5, "resume")       /* up: from which wave on it counts */  \
+    X(FRAME_SNAPSHOT, 4, "snapshot")   /* down: the state of stream 0 */       \
+    X(FRAME_RESUME, 5, "resume")       /* up: the sender counts from here */   \
     X(FRAME_CLAIM, 6, "claim")         /* up: (members, received, settled) */  \
-    X(FRAME_STABLE, 7, "stable")       /* down: what all members have */       \
-    X(FRAME_CREDIT, 8, "credit")       /* both: more may come */               \
+    X(FRAME_STABLE, 7, "stable")       /* down: all members have these */      \
+    X(FRAME_CREDIT, 8, "credit")       /* both: bytes that were consumed */    \
     X(FRAME_HEARTBEAT, 9, "heartbeat") /* both */                              \
     X(FRAME_READY, 10, "ready")        /* up: a subtree has started */         \
     X(FRAME_TABLE, 11, "table")        /* down: the launched tree */           \
     X(FRAME_JOIN, 12, "join")          /* up: a back-end asks for a rank */    \
     X(FRAME_JOINED, 13, "joined")      /* down: its answer */                  \
     X(FRAME_FAULT, 14, "fault")        /* up: a filter failed */               \
-    X(FRAME_RECORD, 15, "record")      /* both: what became of nodes */        \
+    X(FRAME_RECORD, 15, "record")      /* both: failures and adoptions */      \
     X(FRAME_GOODBYE, 16, "goodbye")    /* up: this node leaves */              \
     X(FRAME_END, 17, "end")            /* down: the network has ended */       \
     X(FRAME_ADOPT, 18, "adopt")        /* up: an orphan asks */                \
     X(FRAME_ADOPTED, 19, "adopted")    /* down: its answer */                  \
-    X(FRAME_PROBE, 20, "probe")        /* up: is the way to the root whole */  \
+    X(FRAME_PROBE, 20, "probe")        /* up: does the path reach the root */  \
     X(FRAME_PROBED, 21, "probed")      /* down: its answer */                  \
-    X(FRAME_FEED, 22, "feed")          /* up: send what follows a packet */    \
+    X(FRAME_FEED, 22, "feed")          /* up: asks for the next packets */     \
     X(FRAME_COMPENSATION, 23, "compensation") /* up: a filter state */         \
-    X(FRAME_EXPEL, 24, "expel")               /* down: given up for good */    \
-    X(FRAME_SILENCE, 25, "silence") /* both: we heard nothing, and close */    \
-    X(FRAME_RECOVERED, 26, "recovered") /* up: an orphan's report */           \
+    X(FRAME_EXPEL, 24, "expel")               /* down: nodes given up */       \
+    X(FRAME_SILENCE, 25, "silence")           /* both: closes a silent link */ \
+    X(FRAME_RECOVERED, 26, "recovered")       /* up: an orphan's report */     \
     X(FRAME_FAN_OUT, 27, "fan-out") /* both: how many back-ends nodes have */  \
-    X(FRAME_TOTAL, 28, "total")     /* up: a total, and whose it is (17.4) */  \
-    X(FRAME_FAREWELL, 29, "farewell") /* up: the totals of one that leaves */  \
+    X(FRAME_TOTAL, 28, "total")     /* up: a total and its members (17.4) */   \
+    X(FRAME_FAREWELL, 29, "farewell") /* up: totals of a leaving back-end */   \
     X(FRAME_FINAL, 30, "final")       /* down: waves that are accepted */      \
-    X(FRAME_STATUS, 40, "status")   /* down, from an observer: how are you */  \
-    X(FRAME_HEARD, 41, "heard")     /* up: STATUS has come */                  \
-    X(FRAME_ROWS, 42, "rows")       /* up, to an observer: how we are */       \
-    X(FRAME_INJECT, 43, "inject")   /* down, from an observer: break it */     \
-    X(FRAME_REPORTS, 44, "reports") /* from an observer, to it: recoveries */
+    X(FRAME_STATUS, 40, "status")     /* down, from an observer: a question */ \
+    X(FRAME_HEARD, 41, "heard")       /* up: STATUS has arrived */             \
+    X(FRAME_ROWS, 42, "rows")         /* up, to an observer: the answer */     \
+    X(FRAME_INJECT, 43, "inject")     /* down, from an observer: a failure */  \
+    X(FRAME_REPORTS, 44, "reports")   /* from an observer, to it: recoveries */
 
 #define FRAME_ENUM(name, number, text) name = number,
 enum frame_type {
@@ -76,16 +76,16 @@ enum frame_type {
 
 enum frame_flag {
     FRAME_LAST = 1 << 0,         /* up: the last packet of its wave */
-    FRAME_LATE = 1 << 1,         /* up: its wave has gone already */
+    FRAME_LATE = 1 << 1,         /* up: its wave was already released */
     FRAME_EMPTY = 1 << 2,        /* a wave or a number without a packet */
     FRAME_COMPENSATING = 1 << 3, /* up: output for a compensation (9.2) */
-    FRAME_VOID = 1 << 7,  /* never sent: a total has this packet (17.3) */
+    FRAME_VOID = 1 << 7,         /* never sent: a total covers it (17.3) */
     FRAME_EXACT = 1 << 4, /* up: it has a check and a generation (16.2) */
-    FRAME_OVER = 1 << 5,  /* up: the wave behind an epoch (16.10) */
+    FRAME_OVER = 1 << 5,  /* up: the end of an epoch (16.10) */
     FRAME_ASK = 1 << 6,   /* up: FINAL is wanted at once (16.5) */
 };
 
-/* One frame. `payload` may be NULL: no bytes. Packets are kept and passed on as
+/* One frame. `payload` may be NULL: no bytes. Packets are kept and forwarded as
  * frames: DATA, and downwards MARKER and CONTROL. So their values have names
  * here; messages.h has those of the other types. */
 struct frame {
@@ -97,13 +97,13 @@ struct frame {
     union {
         uint32_t count;        /* in the header */
         uint32_t contributors; /* up: the back-ends in it (2.4) */
-        uint32_t behind;       /* down: its number less the stable one (2.1) */
+        uint32_t behind;       /* down: its number minus the stable one (2.1) */
     };
     uint32_t generation; /* FRAME_EXACT: how often its stream began a redo */
     union {
         uint64_t sequence; /* in the header */
-        uint64_t wave;     /* up: epoch and wave (4.1); 0: of none (5.6) */
-        uint64_t number;   /* down: on its stream; 0: it has none (5.6) */
+        uint64_t wave;     /* up: epoch and wave (4.1); 0: none (5.6) */
+        uint64_t number;   /* down: on its stream; 0: none (5.6) */
     };
     uint64_t check; /* FRAME_EXACT: sum of the hashes of its members (16.3) */
     struct payload *payload;
@@ -150,7 +150,7 @@ struct frame_writer {
     unsigned char beat[FRAME_HEADER_LEN];
 };
 
-/* The same as frame_encode() for the next frame on that link, or
+/* As frame_encode(), for the next frame on the link. A repeated HEARTBEAT takes
  * FRAME_REPEAT_LEN bytes. */
 size_t frame_writer_encode(struct frame_writer *writer,
                            const struct frame *frame,
@@ -161,9 +161,9 @@ size_t frame_writer_encode(struct frame_writer *writer,
 /* The state between two reads of one link; caller's storage. */
 struct frame_reader {
     uint32_t limit;      /* most payload bytes accepted */
-    uint32_t header_len; /* bytes of a header that is here in part */
-    uint32_t body_len;   /* payload bytes that are here */
-    uint32_t wanted;     /* payload bytes of the last header */
+    uint32_t header_len; /* bytes of a partial header */
+    uint32_t body_len;   /* payload bytes received */
+    uint32_t wanted;     /* payload length in the last header */
     bool headed;         /* a header was read, and not all of its payload */
     unsigned char header[FRAME_HEAD_MAX];
     struct frame frame; /* being read; payload allocated with its length */
@@ -173,28 +173,28 @@ struct frame_reader {
 /* Begin; no payload above `limit` bytes is accepted. */
 void frame_reader_init(struct frame_reader *reader, uint32_t limit);
 
-/* Whether no frame is in part read. */
+/* Whether no frame was read in part. */
 bool frame_reader_rests(const struct frame_reader *reader);
 
-/* Free what was begun. */
+/* Free the partial frame. */
 void frame_reader_fini(struct frame_reader *reader);
 
 /* Take bytes from `*bytes`, moving it and `*len` forward, until a frame is
  * whole. `out` is then the caller's.
  *
- * Returns 1 with a frame in `out`; 0 when all bytes were taken and more are
- * needed; -EBADMSG for an unknown type, flag or reserved bits, or a repetition of
- * nothing; -EMSGSIZE above the limit; -ENOMEM. After an error the link can only be closed. */
+ * Returns 1 with a frame in `out`; 0 if all bytes were taken and more are
+ * needed; -EBADMSG (unknown type, flag or reserved bits, nothing to repeat);
+ * -EMSGSIZE above the limit; -ENOMEM. After an error, close the link. */
 int frame_reader_take(struct frame_reader *reader,
                       const unsigned char **bytes,
                       size_t *len,
                       struct frame *out);
 
-/* How many bytes of payload the header that was read last announces: of an
- * -ENOMEM, what there was no memory for. */
+/* The payload length in the last header: after -ENOMEM, the bytes that could
+ * not be allocated. */
 uint32_t frame_reader_wanted(const struct frame_reader *reader);
 
-/* Where the next bytes of a long payload may be read to directly. Returns
+/* The place to read the next bytes of a long payload to, directly. Returns
  * NULL, or a place of `*len` bytes; then call frame_reader_filled(). */
 unsigned char *frame_reader_space(struct frame_reader *reader, size_t *len);
 

@@ -1,16 +1,14 @@
 /* image.c - the bytes of a packet's values: one tpl image.
  *
- * tpl would copy an array three times on its way into an image, and walk it
- * by element and copy it twice on its way out. So an image is laid out once
- * for each signature (`struct plan`), as tpl lays it out, a plan is kept, and
- * the values are written to and read from their places. Of tpl's layout this
- * file uses:
+ * tpl would copy an array three times to pack it, and walk it by element and
+ * copy it twice to unpack it. So this file computes tpl's layout once for each
+ * signature (`struct plan`), keeps the plan, and writes and reads the values in
+ * place. It uses this part of tpl's layout:
  *
  *     |"tpl"|flags|length u32|format, NUL|count of each # u32|fields...|
  *
- * in the byte order of whoever wrote it. Images whose signature is not known
- * are looked at by tpl first, those of the other byte order go through it as a
- * whole. */
+ * in the byte order of the writer. tpl first inspects images of an unknown
+ * signature. Images of the other byte order pass through tpl as a whole. */
 #include "wire/image.h"
 
 #include <errno.h>
@@ -60,14 +58,14 @@ struct plan {
     char head[FORMAT_AT + FORMAT_MAX + 1];
 };
 
-/* The plans that this thread used last. Where they are is asked of the loader:
- * once for each image. */
+/* The plans that this thread used last. Finding them costs a call of the
+ * loader: do that once for each image. */
 static _Thread_local struct {
     struct plan list[PLANS];
-    unsigned newest; /* its place */
+    unsigned newest; /* its index */
 } kept;
 
-/* What of a field tpl_map() wants to know. */
+/* The arguments of tpl_map() for one field. */
 struct field {
     void *at;
     int count;
@@ -101,7 +99,7 @@ static size_t letter_len(char letter)
     }
 }
 
-/* ---- tpl, tamed: it may neither print nor exit ---- */
+/* ---- hooks that keep tpl from printing and exiting ---- */
 
 static pthread_once_t hooked = PTHREAD_ONCE_INIT;
 static tpl_hook_t other_hook; /* the application's, or tpl's own */
@@ -142,8 +140,8 @@ static void hook_tpl(void)
     tpl_hook.fatal = on_fatal;
 }
 
-/* Run `call`, which uses tpl. tpl is fatal when memory is out, and only then:
- * what it had allocated so far is lost. */
+/* Run `call`, which uses tpl. tpl is fatal only when memory is out: what it had
+ * allocated so far is leaked. */
 static int with_tpl(int (*call)(void *), void *arg)
 {
     jmp_buf here;
@@ -160,8 +158,8 @@ static int with_tpl(int (*call)(void *), void *arg)
     return r;
 }
 
-/* Map `fields`, of which those behind the end of `format` are not looked at:
- * the one way to call tpl_map() for a format that is known at run time. */
+/* Map `fields`; those after the end of `format` are ignored. tpl_map() offers
+ * no other way for a format that is known only at run time. */
 static tpl_node *image_map(char *format, const struct field fields[FIELDS_MAX])
 {
 #define F(n)  fields[n].at, fields[n].count
@@ -218,7 +216,7 @@ static void arrange(struct plan *plan, char *format)
 }
 
 /* Make the plan for `count` valid signs and keep it. Its head is what tpl
- * writes at the head of all images of this format, but for the length. */
+ * writes at the start of all images of this format, except for the length. */
 static const struct plan *plan_make(const unsigned char *signature,
                                     size_t count)
 {
@@ -384,7 +382,7 @@ static bool plan_fits(const struct plan *plan, const struct payload *payload)
                   plan->sign_len) == 0;
 }
 
-/* An image from elsewhere, as tpl_peek() understands it. */
+/* An image of unknown signature, as tpl_peek() reads it. */
 struct peek {
     struct payload *payload;
     char *format;
@@ -409,7 +407,7 @@ static void peek_fini(struct peek *peek)
     tpl_hook.free(peek->counts);
 }
 
-/* Whether all fields are as ours are, and fill the image together. */
+/* Whether all fields have the form of image_pack(), and fill the image. */
 static bool peek_is_valid(struct peek *peek)
 {
     size_t format_len = strlen(peek->format);
@@ -431,7 +429,7 @@ static bool peek_is_valid(struct peek *peek)
     return peek->format[0] == 'c' && len == peek->payload->len;
 }
 
-/* Look at an image whose signature is not known; then peek_fini(). */
+/* Inspect an image of unknown signature; then peek_fini(). */
 static int peek_init(struct peek *out, struct payload *payload)
 {
     struct peek peeked = {.payload = payload};
@@ -452,7 +450,7 @@ static int peek_init(struct peek *out, struct payload *payload)
     return r;
 }
 
-/* The plan of the image in `payload`, which is in our byte order. */
+/* The plan of the image in `payload`, which is in native byte order. */
 static int plan_of(const struct plan **out, struct payload *payload)
 {
     const struct plan *list = kept.list;
@@ -496,7 +494,7 @@ struct turning {
     struct payload *native;
 };
 
-/* Load the foreign image and write it again in our byte order. */
+/* Load the foreign image and write it in native byte order. */
 static int turn_byte_order(void *arg)
 {
     struct turning *turning = arg;
@@ -516,7 +514,7 @@ static int turn_byte_order(void *arg)
     return r;
 }
 
-/* Make an image of our byte order of one of the other. */
+/* Convert an image of the other byte order to native byte order. */
 static int image_turn(struct payload **out, struct payload *payload)
 {
     struct turning turning = {.native = NULL};
@@ -555,7 +553,7 @@ out:
     return r;
 }
 
-/* How many strings the `len` bytes at `at` hold; 0 if they do not end. */
+/* The number of strings in `len` bytes at `at`; 0 if the last has no end. */
 static uint64_t string_count(const char *at, uint64_t len)
 {
     const char *end = at + len;
@@ -630,7 +628,7 @@ static int64_t read_values(struct cop_value *values,
     return at == payload->len ? string_total : -EBADMSG;
 }
 
-/* Point `strings` and what follows to the strings of `value`. */
+/* Point `strings` to the strings of `value`. Returns the next pointer. */
 static const char **image_point(struct cop_value *value, const char **strings)
 {
     const char *at = value->data;
@@ -656,7 +654,7 @@ static void write_format(char *out,
     *out = '\0';
 }
 
-/* A view of the `count` values, some of them still raw strings. */
+/* Make a view of `count` values, whose strings are still raw bytes. */
 static struct image_view *view_new(const struct cop_value *values,
                                    size_t count,
                                    size_t string_total,

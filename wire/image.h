@@ -3,8 +3,8 @@
  * Its fields are fixed-length arrays. The first, `c#`, is the signature: one
  * byte for each value, which says type and shape, then zeros up to a multiple
  * of eight bytes from the image's start. The values follow, those of the
- * largest elements first, so that each lies aligned in the payload and is read
- * where it lies, without a copy:
+ * largest elements first, so that each is aligned in the payload and is read in
+ * place, without a copy:
  *
  *     "%d %alf"   c#f#i#   |signature|0..|double, double, ...|int|
  *
@@ -20,9 +20,9 @@
 /* The values of an image. */
 struct image_view {
     uint32_t count;
-    bool in_room;            /* it lies in its caller's storage */
+    bool in_room;            /* it is in the caller's storage */
     const char *format;      /* in its usual spelling */
-    struct payload *foreign; /* see below; NULL if the image was ours */
+    struct payload *foreign; /* the converted image; NULL: it was native */
     struct cop_value values[];
 };
 
@@ -37,9 +37,9 @@ int image_pack(struct payload **out,
                const struct cop_value *values,
                size_t count);
 
-/* Read the values of `payload`, which may be NULL (no values) and may have
- * come from anybody. The view borrows from `payload`; only an image of the
- * other byte order is turned into one of ours, which the view owns.
+/* Read the values of `payload`, which may be NULL (no values) and may come from
+ * any peer. The view borrows from `payload`; only an image of the other byte
+ * order is converted to a native one, which the view owns.
  *
  * room   `room_len` bytes, aligned for any type, where a view that is small
  *        enough is made; they must outlive it. NULL: it is allocated

@@ -1,6 +1,6 @@
 /* limits.h - every limit and default of the protocol, named once.
  *
- * PROTOCOL 13 has the times; bytes are bytes. */
+ * The times are those of PROTOCOL 13. */
 #pragma once
 
 #include <stdint.h>
@@ -8,12 +8,12 @@
 /* Protocol version, checked in the handshake. */
 #define LIMIT_PROTOCOL_VERSION 1
 
-/* The most payload of one frame, and before the proof (PROTOCOL 2.1). */
+/* Payload bytes of a frame, and of one before the proof (PROTOCOL 2.1). */
 #define LIMIT_FRAME          (UINT32_C(1) << 30)
 #define LIMIT_FRAME_UNPROVED (UINT32_C(16) << 10)
 
-/* Credit (PROTOCOL 3.4): a node's budget for one stream, the most and the
- * least that one child's window gets of it. */
+/* Credit (PROTOCOL 3.4): a node's budget for one stream, and the largest and
+ * the smallest window that one child gets. */
 #define LIMIT_STREAM_BUDGET (UINT64_C(64) << 20)
 #define LIMIT_WINDOW_MAX    (UINT32_C(2) << 20)
 #define LIMIT_WINDOW_MIN    (UINT32_C(64) << 10)
@@ -21,8 +21,8 @@
 /* How far the front-end runs ahead of stability (PROTOCOL 3.5). */
 #define LIMIT_UNSTABLE (UINT64_C(4) << 20)
 
-/* What a back-end keeps on an exact stream, and how often one wave may begin a
- * redo, if a stream does not say (PROTOCOL 16.6, 16.13). */
+/* What a back-end keeps on an exact stream, and the redos of one wave, if the
+ * stream's definition does not say (PROTOCOL 16.6, 16.13). */
 #define LIMIT_KEEP  (4u << 20)
 #define LIMIT_REDOS 8
 
@@ -52,8 +52,8 @@
 /* Events that wait for the application; the oldest are dropped above it. */
 #define LIMIT_EVENTS 4096
 
-/* Of these, about what one node has said or is said to be; the oldest of that
- * node are dropped above it. */
+/* Of these, the events about one node; above it, the oldest events of that node
+ * are dropped. */
 #define LIMIT_EVENTS_OF_NODE 64
 
 /* Times in milliseconds (PROTOCOL 13). */
@@ -72,14 +72,14 @@
 #define LIMIT_PAUSE_FIRST_MS 250
 #define LIMIT_PAUSE_LAST_MS  4000
 
-/* The highest incarnation that a node may reach, and how far a number that
- * counts up for life may be ahead of the last one that is known: more attempts
- * than fit into any orphan_timeout (PROTOCOL 2.6). */
+/* The highest incarnation of a node, and how far a number that only rises may
+ * be above the last known one: more attempts than fit into any orphan_timeout
+ * (PROTOCOL 2.6). */
 #define LIMIT_INCARNATION (UINT32_MAX - 1)
 #define LIMIT_AHEAD       (UINT32_C(1) << 20)
 
 /* Lost parents that a back-end names to a new one (PROTOCOL 6.1d). */
 #define LIMIT_ACCUSATIONS 16
 
-/* Rounds in which nobody listens: then there is no network (11.3a). */
+/* Rounds in which every host refuses: then there is no network (11.3a). */
 #define LIMIT_REFUSED_ROUNDS 2

@@ -1,7 +1,7 @@
 /* messages.h - which field of a frame's header carries which value, by type.
  *
  * For each message there are a struct, a function that encodes it and one that
- * decodes it. Only they know the fields. F is a member of any value, R one from
+ * decodes it. Only these use the fields. F is a member of any value, R one from
  * `least` to `most`:
  *
  *     F(type, member, header field)
@@ -10,8 +10,8 @@
  * `sender` is the rank of the node that made the frame.
  *
  * Not in the table: DATA, whose values have names in struct frame; END, GOODBYE
- * and SILENCE, which have none; READY, CLAIM, CONTROL, RECORD, FAN_OUT, EXPEL,
- * TOTAL and FAREWELL, whose values are in the payload (the tag of CONTROL is its type). */
+ * and SILENCE, without values; READY, CLAIM, CONTROL, RECORD, FAN_OUT, EXPEL,
+ * TOTAL and FAREWELL, with values in the payload (CONTROL: its type in tag). */
 #pragma once
 
 #include "wire/frame.h"
@@ -27,7 +27,7 @@
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, number, sequence)                                           \
       F(struct payload *, payload, payload))                                  \
-    /* what the packets of stream 0 up to `number` amount to */               \
+    /* the state of stream 0 after packet `number` */                         \
     M(snapshot, FRAME_SNAPSHOT,                                               \
       F(uint64_t, number, sequence)                                           \
       F(struct payload *, payload, payload))                                  \
@@ -58,7 +58,7 @@
     M(greeting, FRAME_HEARTBEAT,                                              \
       F(uint32_t, sender, origin)                                             \
       R(uint32_t, window, count, 1, LIMIT_WINDOW_MAX))                        \
-    /* the others (6.1); `ordinal`: 1 + a child's (7.2), or 0; `version`: of  \
+    /* later ones (6.1); `ordinal`: 1 + a child's (7.2), or 0; `version`: of  \
        the sender's table, or 0; `round`: begun, or upwards seen by all (6.9) \
        */                                                                     \
     M(heartbeat, FRAME_HEARTBEAT,                                             \
@@ -75,7 +75,7 @@
     M(join, FRAME_JOIN,                                                       \
       F(int32_t, link, tag)                                                   \
       F(uint32_t, asker, origin))                                             \
-    /* its answer, with the same two; `rank` is RANK_NONE if there is no room.\
+    /* the answer, with the same two; `rank` RANK_NONE: there is no room.     \
        To the back-end: its rank and depth */                                 \
     M(joined, FRAME_JOINED,                                                   \
       F(int32_t, link, tag)                                                   \
@@ -98,25 +98,25 @@
       F(uint32_t, incarnation, count)                                         \
       R(uint32_t, height, sequence, 0, LIMIT_NODES)                           \
       F(struct payload *, payload, payload))                                  \
-    /* its answer: enum adoption_answer, the orphan's ordinal (7.2), and the  \
+    /* the answer: enum adoption_answer, the orphan's ordinal (7.2), and the  \
        depth of the sender */                                                 \
     M(adopted, FRAME_ADOPTED,                                                 \
       F(int32_t, answer, tag)                                                 \
       F(uint32_t, sender, origin)                                             \
       F(uint32_t, ordinal, count)                                             \
       R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
-    /* does the path reach the root (8.3); `hops` so far */                   \
+    /* asks whether the path reaches the root (8.3); `hops` so far */         \
     M(probe, FRAME_PROBE,                                                     \
       F(uint32_t, orphan, origin)                                             \
       F(uint32_t, incarnation, count)                                         \
       R(uint32_t, hops, sequence, 1, LIMIT_NODES))                            \
-    /* its answer: enum probe_answer, and the depth of the candidate */       \
+    /* the answer: enum probe_answer, and the depth of the candidate */       \
     M(probed, FRAME_PROBED,                                                   \
       F(int32_t, answer, tag)                                                 \
       F(uint32_t, orphan, origin)                                             \
       F(uint32_t, incarnation, count)                                         \
       R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
-    /* send what follows packet `last` (10.4) */                              \
+    /* asks for the packets after packet `last` (10.4) */                     \
     M(feed, FRAME_FEED,                                                       \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
@@ -148,7 +148,7 @@
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, round, sequence)                                            \
       F(struct payload *, payload, payload))                                  \
-    /* break `victim`: enum cop_injection (15.6) */                           \
+    /* a failure to inject at `victim`: enum cop_injection (15.6) */          \
     M(inject, FRAME_INJECT,                                                   \
       F(int32_t, injection, tag)                                              \
       F(uint32_t, victim, origin)                                             \
@@ -159,7 +159,7 @@
       F(struct payload *, payload, payload))
 /* clang-format on */
 
-/* What FAULT says. A back-end sends the first kind only. */
+/* The kinds of FAULT. A back-end sends only the first. */
 enum fault_kind {
     FAULT_FILTER, /* a filter call failed (PROTOCOL 5.3) */
     FAULT_BREACH, /* a child broke the protocol (2.5) */

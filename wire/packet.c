@@ -10,12 +10,12 @@
 #include "wire/image.h"
 #include "wire/ranks.h"
 
-/* Where the view of a packet of one or two values is made. */
+/* Bytes for the view of a packet of one or two values. */
 #define ROOM_LEN 96
 
 struct cop_packet {
     uint32_t refs;
-    bool room_used; /* or being used: by who has asked first */
+    bool room_used; /* or in use, by the first reader */
     struct frame frame;
     struct image_view *view; /* made when first asked for; then for life */
     _Alignas(max_align_t) unsigned char room[ROOM_LEN];
@@ -52,7 +52,7 @@ union scalar {
     const char *s;
 };
 
-/* The arguments that are left; a struct, so that it can be passed on. */
+/* The remaining arguments, in a struct so that functions can share them. */
 struct arguments {
     va_list list;
 };
@@ -213,7 +213,7 @@ const struct frame *packet_frame(const struct cop_packet *packet)
 
 struct cop_packet *cop_packet_ref(const struct cop_packet *packet)
 {
-    /* The count is no part of what is immutable. */
+    /* The reference count may change: it is not part of the content. */
     struct cop_packet *counted = (struct cop_packet *)packet;
 
     __atomic_fetch_add(&counted->refs, 1, __ATOMIC_RELAXED);
@@ -231,7 +231,7 @@ void cop_packet_free(struct cop_packet *packet)
 
 /* ---- reading ---- */
 
-/* The packet's values, found by whichever thread asks first. */
+/* The packet's values, decoded by the first thread that asks. */
 static int view_of(const struct image_view **out,
                    const struct cop_packet *packet)
 {

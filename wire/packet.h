@@ -13,7 +13,7 @@
 #define PACKET_WAVE_MASK ((UINT64_C(1) << PACKET_WAVE_BITS) - 1)
 
 /* Make a packet of `frame`, whose payload reference is taken, also on error.
- * Nothing is decoded before it is asked for. Returns 0 or -ENOMEM. */
+ * The values are decoded on first use. Returns 0 or -ENOMEM. */
 int packet_from_frame(struct cop_packet **out, struct frame *frame);
 
 /* The packet's frame: type FRAME_DATA, tag, count, payload and, where it came

@@ -1,4 +1,4 @@
-/* payload.c - the bytes behind a frame's header, shared by reference. */
+/* payload.c - the bytes after a frame's header, shared by reference. */
 #include "wire/payload.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "wire/limits.h"
 #include "wire/spares.h"
 
-/* A sanitizer is to see every use after free, so all memory is from malloc(). */
+/* A sanitizer must see every use after free: all memory is from malloc(). */
 #if defined(__SANITIZE_ADDRESS__)
 #define USES_SPARES 0
 #elif defined(__has_feature)
@@ -21,7 +21,7 @@
 
 static struct spares spares;
 
-/* The length of the block of a payload of `len` bytes; 0: it is from malloc(). */
+/* The block length for a payload of `len` bytes; 0: it is from malloc(). */
 static size_t block_len_of(size_t len)
 {
     return USES_SPARES ? spare_len(sizeof(struct payload) + len) : 0;

@@ -1,9 +1,9 @@
-/* payload.h - the bytes behind a frame's header, shared by reference.
+/* payload.h - the bytes after a frame's header, shared by reference.
  *
- * Written once by whoever made it, read-only from then on: a multicast and a
- * forwarded packet share one (PROTOCOL 2.3). The count of references is atomic:
- * an application may free in one thread what the network still sends in
- * another. */
+ * Written once by its creator, then read-only: the copies of a multicast or
+ * forwarded packet share one payload (PROTOCOL 2.3). The reference count is
+ * atomic: an application may free a packet in one thread while the network
+ * still sends it in another. */
 #pragma once
 
 #include <stddef.h>
@@ -15,8 +15,8 @@ struct payload {
     unsigned char bytes[];
 };
 
-/* Make a payload of `len` bytes, which the caller fills before anybody else
- * sees it. Returns 0, -EMSGSIZE above LIMIT_FRAME, or -ENOMEM. */
+/* Make a payload of `len` bytes, which the caller fills before it shares the
+ * payload. Returns 0, -EMSGSIZE above LIMIT_FRAME, or -ENOMEM. */
 int payload_new(struct payload **out, size_t len);
 
 /* Take one more reference. NULL is fine. Returns `payload`. */

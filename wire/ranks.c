@@ -9,7 +9,7 @@
 
 #define ROOM_FIRST 4
 
-/* Up to so many runs are added to a set each for itself. */
+/* Up to this many runs are added to a set one by one. */
 #define UNITE_ONE_BY_ONE 4
 
 void ranks_fini(struct ranks *set)
@@ -91,14 +91,14 @@ int ranks_add(struct ranks *set, uint32_t first, uint32_t last)
     return 0;
 }
 
-/* Put `made` in the place of what `set` holds. */
+/* Replace the content of `set` by `made`. */
 static void ranks_replace(struct ranks *set, struct ranks *made)
 {
     ranks_fini(set);
     *set = *made;
 }
 
-/* Append a run that begins at or behind the last one's begin. There is room. */
+/* Append a run that begins at or after the last one's begin. There is room. */
 static void ranks_append(struct ranks *set, const struct ranks_run *run)
 {
     struct ranks_run *end = set->count ? &set->runs[set->count - 1] : NULL;

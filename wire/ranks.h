@@ -1,7 +1,7 @@
 /* ranks.h - a set of ranks, kept as sorted runs.
  *
- * The members of a claim (PROTOCOL 10.1) are such a set: a set, never a
- * number of members. All of 1,048,576 ranks in a row take one run. */
+ * The members of a claim (PROTOCOL 10.1) are such a set, never just a number.
+ * 1,048,576 consecutive ranks take one run. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,13 +33,13 @@ int ranks_copy(struct ranks *set, const struct ranks *from);
  * or is RANK_NONE, or -ENOMEM. */
 int ranks_add(struct ranks *set, uint32_t first, uint32_t last);
 
-/* Add all of `other`. Returns 0 or -ENOMEM, then `set` has part of it. */
+/* Add all of `other`. Returns 0, or -ENOMEM with a part of it added. */
 int ranks_unite(struct ranks *set, const struct ranks *other);
 
-/* Take all of `other` out. Returns 0 or -ENOMEM with `set` as before. */
+/* Remove all of `other`. Returns 0 or -ENOMEM with `set` as before. */
 int ranks_subtract(struct ranks *set, const struct ranks *other);
 
-/* Keep only what is in `other` too. Returns 0 or -ENOMEM, as before then. */
+/* Keep only ranks of `other`. Returns 0 or -ENOMEM with `set` as before. */
 int ranks_intersect(struct ranks *set, const struct ranks *other);
 
 /* Whether `rank` is in the set; whether all of `other` is; whether any is;
@@ -55,18 +55,18 @@ uint64_t ranks_size(const struct ranks *set);
 /* Rank number `index` in ascending order; RANK_NONE past the last. */
 uint32_t ranks_at(const struct ranks *set, uint64_t index);
 
-/* The first rank behind `rank`, of any that are in the set; RANK_NONE: there is
- * none. For RANK_NONE the first of all: so a loop begins and ends with it. */
+/* The lowest rank of the set above `rank`; RANK_NONE: there is none. RANK_NONE
+ * gives the lowest of all, so a loop begins and ends with it. */
 uint32_t ranks_after(const struct ranks *set, uint32_t rank);
 
-/* Add `count` ranks in any order, each of them once or more. As fast as sorting
- * them, which many calls of ranks_add() are not. Returns 0 or -ENOMEM. */
+/* Add `count` ranks in any order, each of them once or more. Takes the time of
+ * a sort, less than many calls of ranks_add(). Returns 0 or -ENOMEM. */
 int ranks_add_list(struct ranks *set, const uint32_t *list, size_t count);
 
 /* The runs as pairs of numbers, for a packet; borrowed, 2 * count of them. */
 const uint32_t *ranks_pairs(const struct ranks *set);
 
-/* Make `set` of `count` numbers in pairs that came from the network.
- * Returns 0, -EBADMSG if they are no ascending runs, or not all below
- * LIMIT_NODES, or -ENOMEM; `set` is untouched on error. */
+/* Make `set` of `count` numbers in pairs that came from the network. Returns 0,
+ * -EBADMSG if they are not ascending runs, or not all below LIMIT_NODES, or
+ * -ENOMEM; `set` is untouched on error. */
 int ranks_from_pairs(struct ranks *set, const uint32_t *pairs, size_t count);

@@ -1,10 +1,10 @@
-/* spares.c - large blocks of memory, which are kept for the next use. */
+/* spares.c - large blocks of memory, which are kept for reuse. */
 #include "wire/spares.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-/* Returns false while another thread has it. */
+/* Returns false while another thread is inside. */
 static bool enter(struct spares *spares)
 {
     return !__atomic_test_and_set(&spares->busy, __ATOMIC_ACQUIRE);
@@ -41,7 +41,7 @@ static void block_free(struct spare spare)
         munmap(spare.block, spare.len);
 }
 
-/* Entered. */
+/* `spares` is entered. */
 static struct spare remove_spare(struct spares *spares, uint32_t index)
 {
     struct spare *at = &spares->list[index];
@@ -66,7 +66,7 @@ void *spares_take(struct spares *spares, size_t block_len)
     return found.block ? found.block : block_new(block_len);
 }
 
-/* Entered. Whether one more of `block_len` bytes would be too many. */
+/* `spares` is entered. Whether one more block of `block_len` is too much. */
 static bool is_full(const struct spares *spares, size_t block_len)
 {
     return spares->count == SPARES_MAX ||
@@ -96,7 +96,7 @@ void spares_put(struct spares *spares, void *block, size_t block_len)
     block_free(put);
 }
 
-/* Give back the blocks that were put before `period`. */
+/* Free the blocks that were put before `period`. */
 static void give_back_older(struct spares *spares, uint64_t period)
 {
     struct spare oldest;

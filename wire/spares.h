@@ -1,19 +1,19 @@
-/* spares.h - large blocks of memory, which are kept for the next use.
+/* spares.h - large blocks of memory, which are kept for reuse.
  *
- * malloc() returns large blocks to the system and takes them from it again, page
- * by page. For a stream of large packets the page faults cost more than all
- * copying. So large blocks come from the system directly. Within a bound, freed
- * ones are kept; those that were not used for a while go back to the system.
+ * malloc() returns large blocks to the system and takes them back page by page.
+ * For a stream of large packets the page faults cost more than all copying. So
+ * large blocks come from the system directly. Within a bound, freed ones are
+ * kept; those that were not used for a while go back to the system.
  *
- * Any thread may call at any time, also in a child that was forked meanwhile:
- * no call waits. While another thread changes the set, a call does without it. */
+ * Any thread may call at any time, also in a forked child: no call waits. While
+ * another thread changes the set, a call works without it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Shorter and longer blocks are for malloc(). */
+/* Shorter and longer blocks come from malloc(). */
 #define SPARE_MIN ((size_t)64 << 10)
 #define SPARE_MAX ((size_t)16 << 20)
 
@@ -21,7 +21,7 @@
 #define SPARES_MAX       128
 #define SPARES_BYTES_MAX ((size_t)64 << 20)
 
-/* A block that is not used for so long goes back, or within as long again. */
+/* Blocks that were unused for this long, or up to twice as long, are freed. */
 #define SPARE_IDLE_MS 2000
 
 /* A kept block. */
@@ -41,8 +41,8 @@ struct spares {
     struct spare list[SPARES_MAX]; /* the newest last */
 };
 
-/* The length of the block for `len` bytes: at most an eighth more. All blocks
- * that are taken and put have such a length. 0: it is for malloc(). */
+/* The length of a block for `len` bytes, at most an eighth more; 0: use
+ * malloc(). All blocks that are taken and put have such a length. */
 size_t spare_len(size_t len);
 
 /* A block of `block_len` bytes: the kept one that was put last, or a new one.
@@ -52,9 +52,9 @@ void *spares_take(struct spares *spares, size_t block_len);
 /* Put back a block from any set. The oldest go if there are too many. */
 void spares_put(struct spares *spares, void *block, size_t block_len);
 
-/* Give back the blocks that were not used for SPARE_IDLE_MS. To be called from
- * time to time. `now_ms` is of a monotonic clock. */
+/* Free the blocks that were not used for SPARE_IDLE_MS. Call this from time to
+ * time. `now_ms` is of a monotonic clock. */
 void spares_age(struct spares *spares, uint64_t now_ms);
 
-/* Give back all that are kept. */
+/* Free all kept blocks. */
 void spares_clear(struct spares *spares);

@@ -1,4 +1,4 @@
-/* varint.c - numbers of few bytes. */
+/* varint.c - numbers of variable length. */
 #include "wire/varint.h"
 
 #include <errno.h>
