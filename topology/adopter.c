@@ -12,7 +12,7 @@
 #define DIGIT_BITS  11
 #define DIGIT_COUNT (1 << DIGIT_BITS)
 
-/* Up to this many keys are counted on the stack, instead of a sort, for a single
+/* Up to this many keys are counted on the stack, instead of a sort, for one
  * choice: so few that the counts stay within one page. */
 #define KEY_COUNT 512
 
@@ -143,7 +143,7 @@ static uint32_t key_of(const struct adopter_survey *survey,
     return 2 * site->fan_out + (site->depth >= survey->rise_depth);
 }
 
-/* Append a candidate. `site` may be an element of `all` at or behind the end. */
+/* Append a candidate. `site` may be an element of `all` at or after the end. */
 static void add_candidate(struct adopter_survey *survey,
                           const struct table_site *site)
 {
@@ -261,7 +261,7 @@ uint32_t adopter_survey_count(const struct adopter_survey *survey)
     return survey->count;
 }
 
-/* Sort by the digit of the key that begins at bit `shift`. The sort is stable. */
+/* Sort by the digit of the key that begins at bit `shift`; a stable sort. */
 static void sort_by_digit(struct candidate *to,
                           const struct candidate *from,
                           uint32_t count,
@@ -313,8 +313,8 @@ out:
     return r;
 }
 
-/* The rank that sort_candidates() would put at `place`, without a sort. All keys
- * are below KEY_COUNT. */
+/* The rank that sort_candidates() would put at `place`, without a sort. All
+ * keys must be below KEY_COUNT. */
 static uint32_t select_sorted(const struct adopter_survey *survey,
                               uint32_t place)
 {

@@ -15,8 +15,8 @@
  *   R     at random
  *   M     by rank; the orphans of one parent begin at different places
  *   WR    at random, by r^(1/w): nodes with a larger weight w tend to be first
- *   WM    by fan-out, then nodes that do not make the tree higher, then by rank;
- *         the orphans of one parent begin at different places
+ *   WM    by fan-out, then nodes that do not make the tree higher, then by
+ *         rank: the orphans of one parent begin at different places
  *
  * One algorithm is not in the dissertation (doc/study.md):
  *
@@ -26,7 +26,7 @@
  * Candidates have not failed, have a path to the front-end, and are outside
  * the orphan's own subtree.
  *
- * Pure: the results depend on the table and the orphan only. Random numbers come
+ * Pure: the results depend on the table and the orphan only. Random numbers are
  * from the orphan's seed. */
 #pragma once
 

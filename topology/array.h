@@ -11,10 +11,10 @@
 /* Make room for exactly `count` elements, at least one. Returns 0 or -ENOMEM. */
 int array_resize(void *list, size_t count, size_t size);
 
-/* Make room for one more element behind the first `count` of an array.
+/* Make room for one more element after the first `count` of an array.
  *
- * The room is not stored: it is a power of two that is at least `count`. So each
- * element must be added through here; elements may be removed freely.
+ * The room is not stored. It is a power of two that is at least `count`, so
+ * elements must be added through this function; elements may be removed freely.
  *
  * Returns 0 or -ENOMEM. */
 int array_grow(void *list, size_t count, size_t size);

@@ -30,7 +30,7 @@ struct piece {
     size_t len;          /* of the letters */
     size_t first_range;  /* in the parser's ranges */
     size_t range_count;
-    size_t range; /* while expanding: where it stands */
+    size_t range; /* while expanding: the present range */
     uint32_t number;
 };
 
@@ -274,7 +274,7 @@ static bool hostlist_step(struct parser *parser)
     return false;
 }
 
-/* Add the host for the present position of the pieces of the item at `start`. */
+/* Add the host for the present position of the pieces of item `start`. */
 static int expand_one(struct parser *parser, struct text *name, size_t start)
 {
     struct hostlist *list = parser->list;
@@ -401,7 +401,7 @@ int hostlist_read(struct hostlist **out,
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* A name around its last number. */
+/* A name, split around its last number. */
 struct split {
     const char *name;
     size_t before_len;

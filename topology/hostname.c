@@ -1,4 +1,4 @@
-/* hostname.c - what may be the name of a host. */
+/* hostname.c - which names are host names. */
 #include "topology/hostname.h"
 
 bool hostname_has(char c)

@@ -1,4 +1,4 @@
-/* hostname.h - what may be the name of a host. */
+/* hostname.h - which names are host names. */
 #pragma once
 
 #include <stdbool.h>

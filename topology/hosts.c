@@ -5,7 +5,7 @@
 
 #include "topology/hostlist.h"
 
-/* It is one, under the name that tools know. */
+/* A cop_hosts is a hostlist under its public name. */
 static const struct hostlist *list_of(const struct cop_hosts *hosts)
 {
     return (const struct hostlist *)hosts;

@@ -44,8 +44,8 @@ int nodes_set_host(struct topology *topo,
                    const char *host,
                    size_t len);
 
-/* Make a topology of `count` spots and `count - 1` edges, in which every spot but
- * `root` is a child once. Children are in the order of their edges.
+/* Make a topology of `count` spots and `count - 1` edges: every spot but `root`
+ * is a child once. Children are in the order of their edges.
  *
  * Returns 0; -ELOOP if a spot cannot be reached from the root; or -ENOMEM. */
 int nodes_link(struct topology **out,

@@ -43,7 +43,7 @@ struct parsed {
 struct parser {
     struct source source;
     size_t at;       /* the next byte */
-    size_t node_end; /* behind the last node */
+    size_t node_end; /* after the last node */
     struct parsed *by_key;
     struct edge *edges;
     uint32_t edge_count;
@@ -322,7 +322,7 @@ static int read_statement(struct parser *parser)
         parser->at++;
         return 0;
     }
-    /* at the end of the file the place is behind the last node */
+    /* at the end of the file, report the place after the last node */
     return source_fail(
         source, parser->at < source->len ? parser->at : parser->node_end,
         -EINVAL,
@@ -333,9 +333,9 @@ static int read_statement(struct parser *parser)
         source_show(source, parser->at, shown));
 }
 
-/* The first named node of a cycle; there is one, as no node is a root. Each walk
- * upwards leaves its mark, and stops at any mark. If that is its own, it has
- * found a cycle. */
+/* The first named node of a cycle. There is one, as no node is a root. Each
+ * walk upwards leaves its mark, and stops at any mark. If that is its own, it
+ * has found a cycle. */
 static const struct parsed *find_cycle(const struct parser *parser)
 {
     struct parsed *node;

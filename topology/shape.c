@@ -38,8 +38,8 @@ static int fail_size(const struct shaper *shaper)
                          TOPOLOGY_CHILDREN_MAX);
 }
 
-/* Read a number of 1 or more at `*at`. A number above the limit for nodes becomes
- * the limit plus 1. */
+/* Read a number of 1 or more at `*at`. A number above the limit for nodes is
+ * set to the limit plus 1. */
 static int take_number(const char **at, uint32_t *out)
 {
     const char *digit = *at;
@@ -164,12 +164,12 @@ static int shape_make(struct shaper *shaper)
     return make_balanced(shaper, shape);
 }
 
-/* One host of the list, and how many before it have its name. */
+/* One host of the list. Slots with the same name share a count. */
 struct slot {
     const char *host;
     uint32_t index;
-    uint32_t first; /* the slot that counts for the name */
-    uint32_t count; /* there: instances given so far */
+    uint32_t first; /* the first slot with this name */
+    uint32_t count; /* in that slot: instances given so far */
 };
 
 static int by_name(const void *a, const void *b)

@@ -58,7 +58,7 @@ const char *source_show(const struct source *source,
     return out;
 }
 
-/* Make room for one byte more than `len`, at most `max` and its successor. */
+/* Make room for one byte more than `len`, up to `max` + 1 bytes. */
 static int source_grow(char **text, size_t len, size_t *room, size_t max)
 {
     size_t wanted = *room > 0 ? *room * 2 : FIRST_ROOM;

@@ -25,7 +25,7 @@ int source_fail(const struct source *source,
 size_t source_line(const struct source *source, size_t at);
 
 /* Write the character at byte `at` in readable form, such as 'a' or '\x07';
- * "the end" behind the last byte. Returns `out`. */
+ * "the end" after the last byte. Returns `out`. */
 const char *source_show(const struct source *source,
                         size_t at,
                         char out[static 16]);

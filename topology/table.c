@@ -1,4 +1,4 @@
-/* table.c - records of internal nodes and back-ends, and what is asked of them. */
+/* table.c - the records of internal nodes and back-ends, and lookups. */
 #include "topology/table.h"
 
 #include <assert.h>

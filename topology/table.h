@@ -11,8 +11,8 @@
  * contain a broken path or a circle: each function below says what it returns
  * then.
  *
- * Back-ends are not in the table, only how many each internal node has. The last
- * record about a back-end is kept, to tell whether the next one is news.
+ * Of back-ends, the table has only the number below each internal node. The
+ * last record about a back-end is kept, to tell whether the next one is news.
  *
  * Pure: no clock, no random, no log. */
 #pragma once
@@ -26,7 +26,7 @@
 /* Ranks, also those of back-ends, are below this. */
 #define TABLE_RANKS_MAX TOPOLOGY_NODES_MAX
 
-/* In the place of a parent: the node has none (the front-end), or has failed. */
+/* In place of a parent: the node has none (the front-end), or has failed. */
 #define TABLE_NONE   UINT32_MAX
 #define TABLE_FAILED (UINT32_MAX - 1)
 
@@ -57,15 +57,15 @@ struct table_record {
 /* Make an empty table; table_free() it. Returns 0 or -ENOMEM. */
 int table_new(struct table **out);
 
-/* Make the complete table of `topo`, which is a whole network's, with every node
- * at incarnation 0; table_free() it. Returns 0 or -ENOMEM. */
+/* Make the complete table of `topo`, which is of a whole network, with every
+ * node at incarnation 0; table_free() it. Returns 0 or -ENOMEM. */
 int table_from_topology(struct table **out, const struct topology *topo);
 
 /* Free `table`. NULL is fine. */
 void table_free(struct table *table);
 
-/* Add one internal node to a table that is not complete yet. The values may come
- * from the network: table_check() finds what is wrong with the whole.
+/* Add one internal node to a table that is not complete yet. The values may
+ * come from the network: table_check() finds what is wrong with the whole.
  *
  * parent   a rank, TABLE_NONE for the front-end (rank 0), or TABLE_FAILED; it
  *          may be added later than its children
@@ -90,10 +90,10 @@ int table_add(struct table *table,
  * fan-out; or -ENOMEM. After an error only table_free() may be called. */
 int table_check(struct table *table);
 
-/* Make a complete table small, before the first record: it takes a few bytes for
- * each level of a regular tree, and 1 KiB for each 64 nodes of which one has
- * changed. A table that would not become half as large stays as it is. Lookups
- * take log(levels) steps more. Returns 0 or -ENOMEM. */
+/* Make a complete table small, before the first record: it takes a few bytes
+ * for each level of a regular tree, and 1 KiB for each 64 nodes of which one
+ * has changed. A table that would not become half as large stays as it is.
+ * Lookups take log(levels) steps more. Returns 0 or -ENOMEM. */
 int table_pack(struct table *table);
 
 /* ---- keeping it up to date --------------------------------------------- */
@@ -113,8 +113,8 @@ int table_record(struct table *table,
                  uint32_t incarnation,
                  uint32_t parent);
 
-/* Set how many children of internal node `rank` are back-ends. Internal children
- * are counted by their own records (PROTOCOL 6.6).
+/* Set how many children of internal node `rank` are back-ends. Internal
+ * children are counted by their own records (PROTOCOL 6.6).
  *
  * Returns 1 if that is news, 0 if not; -EBADMSG above TOPOLOGY_CHILDREN_MAX;
  * -ENOENT if there is no such internal node; or -ENOMEM. */
@@ -122,8 +122,8 @@ int table_set_backends(struct table *table,
                        uint32_t rank,
                        uint32_t backend_count);
 
-/* The bytes of the internal nodes: 12 each, unless they are packed, and 4 more if
- * ranks have gaps. Records of back-ends are not counted. */
+/* The bytes of the internal nodes: 12 each, unless they are packed, and 4 more
+ * if ranks have gaps. Records of back-ends are not counted. */
 size_t table_bytes(const struct table *table);
 
 /* A node's announcement of its own fan-out (PROTOCOL 6.6). */
@@ -133,7 +133,7 @@ struct table_fan_out {
     uint32_t backend_count;
 };
 
-/* Apply an announcement: table_set_backends(), if its version is above the last.
+/* Apply an announcement, by table_set_backends(), if its version is higher.
  *
  * Returns 1 if it was news, 0 if not; -EBADMSG, -ENOENT as there; -ENOMEM. */
 int table_fan_out(struct table *table, const struct table_fan_out *record);
@@ -217,9 +217,9 @@ uint32_t table_height(const struct table *table);
  * proportional to nodes and depth. */
 uint32_t table_subtree_height(const struct table *table, uint32_t rank);
 
-/* Whether the path from internal node `rank` upwards meets `ancestor`. A node is
- * below itself. The subtree of a failed node is still below that node; the failed
- * node is below no other node. */
+/* Whether the path from internal node `rank` upwards meets `ancestor`. A node
+ * is below itself. The subtree of a failed node is still below that node; the
+ * failed node is below no other node. */
 bool table_is_below(const struct table *table,
                     uint32_t rank,
                     uint32_t ancestor);

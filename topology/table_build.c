@@ -1,4 +1,4 @@
-/* table_build.c - a table is made, and packed where the tree is regular. */
+/* table_build.c - makes a table, and packs it if the tree is regular. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -148,7 +148,7 @@ int table_check(struct table *table)
     return r;
 }
 
-/* How many nodes from `index` on have its parent, and as many children. */
+/* The number of nodes from `index` on with its parent and as many children. */
 static uint32_t count_siblings(const struct table *table, uint32_t index)
 {
     const struct table_node *first = &table->nodes[index];

@@ -30,8 +30,8 @@ static void table_walk(const struct table *table,
         sites[at].depth = depth == TABLE_NO_PATH ? TABLE_NO_PATH : depth--;
 }
 
-/* table_sites(), by index. Most parents come before their children, so the first
- * pass finds most depths; the second pass is for nodes that moved. */
+/* table_sites(), by index. Most parents come before their children, so the
+ * first pass finds most depths; the second pass is for nodes that moved. */
 static void sites_from(const struct table *table,
                        uint32_t top,
                        uint32_t cut,

@@ -37,7 +37,7 @@ static struct leaf *leaf_of(const struct table *table, uint32_t index)
     return table->leaves ? table->leaves[index / LEAF_NODES] : NULL;
 }
 
-/* A node of a packed table, as it was when that was packed. */
+/* A node of a packed table, as it was at table_pack(). */
 static struct table_node packed_at(const struct table *table, uint32_t index)
 {
     uint32_t low = 0, high = table->run_count;
@@ -69,8 +69,8 @@ struct table_node store_node(const struct table *table, uint32_t index)
     return leaf ? leaf->nodes[index % LEAF_NODES] : packed_at(table, index);
 }
 
-/* The leaf of node `index` of a packed table, made if need be; NULL: no memory.
- */
+/* The leaf of node `index` of a packed table, created if necessary; NULL: out
+ * of memory. */
 static struct leaf *leaf_make(struct table *table, uint32_t index)
 {
     uint32_t first = index - index % LEAF_NODES;

@@ -101,7 +101,7 @@ uint32_t store_rank(const struct table *table, uint32_t index);
 /* Node `index`, as it is now. */
 struct table_node store_node(const struct table *table, uint32_t index);
 
-/* Node `index`, to be changed; NULL: no memory. Valid as long as the table. */
+/* Node `index`, for changes; NULL: no memory. Valid as long as the table. */
 struct table_node *store_edit(struct table *table, uint32_t index);
 
 /* The version of the fan-out of node `index`; 0: none was announced. */

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero is the empty text. After a failure it takes nothing more. */
+/* All zero is the empty text. After a failure nothing more is added. */
 struct text {
-    char *bytes; /* with a zero byte behind `len`, once anything was added */
+    char *bytes; /* with a zero byte after `len`, once anything was added */
     size_t len;
     size_t room;
     int failed; /* 0 or -ENOMEM */

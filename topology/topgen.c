@@ -99,7 +99,7 @@ static int fail_usage(const char *sentence)
     return EXIT_WRONG;
 }
 
-/* Fill `options`. Returns -1 to go on, or the exit status. */
+/* Fill `options`. Returns -1 to continue, or the exit status. */
 static int read_options(struct options *options, int argc, char **argv)
 {
     static const struct option longs[] = {
@@ -132,7 +132,7 @@ static int read_options(struct options *options, int argc, char **argv)
             return EXIT_SUCCESS;
         case -1:
             return -1;
-        default: /* getopt has said what */
+        default: /* getopt has printed the error */
             return fail_usage("wrong usage");
         }
     }

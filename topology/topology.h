@@ -2,10 +2,10 @@
  *
  * A topology comes from a file in MRNet's grammar, from a shape over a host
  * list, or from the wire, and never changes. Its nodes are in breadth-first
- * order: index 0 is the root; the children of a node are one run of indices, and
- * so are the back-ends of a balanced tree. A node's rank is its index in the
- * topology of the whole network. A subtree keeps these ranks: there rank and
- * index differ, but ranks still rise with the index.
+ * order: index 0 is the root; the children of a node are one run of indices,
+ * and so are the back-ends of a balanced tree. A node's rank is its index in
+ * the topology of the whole network. A subtree keeps these ranks: there rank
+ * and index differ, but ranks still rise with the index.
  *
  * The front-end (rank 0) is never a back-end, even if it is the only node.
  *
@@ -96,8 +96,8 @@ void topology_free(struct topology *topo);
 /* The number of nodes: 1 or more. */
 uint32_t topology_count(const struct topology *topo);
 
-/* The index of the node `rank`, or TOPOLOGY_NONE. Takes log(count) steps, or one
- * step if ranks and indices are the same. */
+/* The index of the node `rank`, or TOPOLOGY_NONE. Takes log(count) steps, or
+ * one step if ranks and indices are the same. */
 uint32_t topology_index(const struct topology *topo, uint32_t rank);
 
 /* The rank of a node. */
@@ -157,6 +157,6 @@ int topology_encode(const struct topology *topo, char **text, size_t *len);
  * is checked, and memory stays proportional to `len`. Only one thing is not
  * checked: that no two nodes have the same host and instance. Ranks are unique.
  *
- * Returns 0, and `*out` is the caller's; -EPROTO if the bytes are not a topology;
- * or -ENOMEM. */
+ * Returns 0, and `*out` is the caller's; -EPROTO if they are not a topology; or
+ * -ENOMEM. */
 int topology_decode(struct topology **out, const char *text, size_t len);

@@ -1,14 +1,14 @@
-/* wire.c - topologies as text: files for people, and the form in which a
- * parent hands its child a subtree.
+/* wire.c - topologies as text: files for people, and the form in which a parent
+ * passes a subtree to its child.
  *
  * The wire form is a line "coppice-tree 1 COUNT", then one line for each node
  * in breadth-first order:
  *
  *   STEP CHILDREN INSTANCE HOST
  *
- * STEP is the rank less that of the line before (less 0 on the first); a HOST
- * of '"' is that of the line before. Numbers of children in breadth-first
- * order say all about the links. */
+ * STEP is the rank minus that of the previous line (minus 0 on the first). A
+ * HOST of '"' repeats that of the previous line. The numbers of children in
+ * breadth-first order determine all links. */
 #include "topology/topology.h"
 
 #include "topology/hostname.h"
