@@ -3,6 +3,6 @@
 
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC. A test that defines these two has a clock of its own. */
+/* CLOCK_MONOTONIC. A test may define these two to replace the clock. */
 uint64_t clock_now_ns(void);
 uint64_t clock_now_ms(void);

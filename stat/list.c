@@ -13,7 +13,7 @@ int list_grow(void *list, size_t count, size_t size)
     void *old, *grown;
 
     if ((count & (count - 1)) != 0)
-        return 0; /* below the next power of two */
+        return 0; /* the capacity, the next power of two, is not used up */
     memcpy(&old, list, sizeof(old));
     grown = reallocarray(old, count ? 2 * count : 1, size);
     if (!grown)

@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-/* Make room for one more element behind the first `count` of an array. Its room
- * is a power of two, so each element must be added through here; elements may
- * be removed.
+/* Make room for one more element after the first `count` of an array. The
+ * capacity is a power of two, so call this before adding each element; elements
+ * may be removed.
  *
  * list  the address of the pointer to the array, NULL at first; it may move
  * size  of an element, in bytes

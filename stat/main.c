@@ -32,9 +32,9 @@
 
 /* Exit statuses. */
 enum status {
-    STATUS_ONE = 0,     /* all tasks behave alike */
+    STATUS_ONE = 0,     /* all tasks are in one class */
     STATUS_SEVERAL = 1, /* there are several classes */
-    STATUS_PARTIAL = 2, /* some tasks could not be looked at */
+    STATUS_PARTIAL = 2, /* some tasks could not be walked */
     STATUS_FAILED = 3,  /* nothing could be shown */
 };
 
@@ -48,7 +48,7 @@ static bool wants_colour(const struct options *arguments)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-/* Say why the tasks of `set` could not be walked. */
+/* Print why the tasks of `set` could not be walked. */
 static void say_wrong(const struct options *arguments,
                       const struct tasks *set,
                       const char *reason)
@@ -62,7 +62,7 @@ static void say_wrong(const struct options *arguments,
 
     if (count > 1)
         snprintf(more, sizeof(more), " and %u more", count - 1);
-    if (known && targets->pids[index] > 0) /* a core file may not tell */
+    if (known && targets->pids[index] > 0) /* 0 if a core file does not tell */
         snprintf(who, sizeof(who), " (%s%spid %d%s)",
                  host ? targets_host_name(targets, host) : "", host ? " " : "",
                  (int)targets->pids[index], more);
@@ -71,7 +71,7 @@ static void say_wrong(const struct options *arguments,
     progress_say(line);
 }
 
-/* Say which tasks could not be walked, and why. */
+/* Print which tasks could not be walked, and why. */
 static void say_not_walked(const struct options *arguments,
                            const struct tree *tree)
 {
@@ -105,8 +105,8 @@ static int draw_picture(const struct report *report,
     return r;
 }
 
-/* Warn if processes were stopped for longer than --max-stop. Rounded as in the
- * picture, to tenths of a millisecond. */
+/* Warn if processes were stopped for longer than --max-stop. The time is
+ * rounded to tenths of a millisecond, as in the picture. */
 static void say_overrun(const struct options *arguments,
                         const struct tree *tree)
 {
@@ -122,7 +122,7 @@ static void say_overrun(const struct options *arguments,
     progress_say(line);
 }
 
-/* Show the answer. Returns the exit status, or a negative errno. */
+/* Show the result. Returns the exit status, or a negative errno. */
 static int show_report(const struct options *arguments,
                        const struct tree *tree,
                        const struct window *window,
@@ -155,7 +155,7 @@ static int show_report(const struct options *arguments,
     if (!job)
         return -ENOMEM;
     source.job = job;
-    /* There may be fewer samples than were asked for. */
+    /* There may be fewer samples than requested. */
     if (arguments->core_count == 0)
         source.samples = tree_samples(tree);
     r = past_init(&past, window, &source);
@@ -171,7 +171,7 @@ static int show_report(const struct options *arguments,
     if (classes && outputs_standard(&arguments->outputs) == 0) {
         int drawn = draw_picture(report, &options, r == 0 ? error : NULL);
 
-        /* Ctrl-C has ended what read the pictures, too. */
+        /* Ctrl-C has also ended the program that reads the pictures. */
         if (drawn == -EPIPE && arguments->follow)
             drawn = 0;
         r = r == 0 ? drawn : r;
@@ -194,8 +194,8 @@ out:
     return r < 0 ? r : status;
 }
 
-/* Start the command, and wait until it is time to look. Returns 0, 1 if it
- * ended before that, with `*status`, or a negative errno. */
+/* Start the command, and wait until the first look is due. Returns 0, 1 with
+ * `*status` if the command ended earlier, or a negative errno. */
 static int start_command(struct options *arguments,
                          int *status,
                          struct cop_error *error)
@@ -236,7 +236,7 @@ static int start_command(struct options *arguments,
                : command_targets(&arguments->targets, pid, progress_say, error);
 }
 
-/* Show the looks of a file. */
+/* Show the looks recorded in a file. */
 static int replay_looks(const struct options *arguments,
                         struct cop_error *error)
 {
@@ -267,8 +267,8 @@ static void take_interrupt(int number)
     interrupted = 1;
 }
 
-/* After the first call of this, one Ctrl-C ends the sampling, and what was seen
- * is shown. A second one ends the program, and so does one before that call. */
+/* From the first call on, one Ctrl-C ends the sampling and shows the samples so
+ * far; a second one, or one before that call, ends the program. */
 static bool is_interrupted(void)
 {
     const struct sigaction action = {.sa_handler = take_interrupt,
@@ -281,7 +281,7 @@ static bool is_interrupted(void)
     return interrupted;
 }
 
-/* Take looks at the job: one, or many. */
+/* Look at the job, once or repeatedly. */
 static int gather_looks(struct tree **tree,
                         struct options *arguments,
                         struct window *window,
@@ -308,7 +308,7 @@ static int gather_looks(struct tree **tree,
             return r;
         arguments->gather.say = follow_say;
         arguments->gather.viewer = follow_viewer(follow);
-        /* Ctrl-C ends a pager that reads the pictures, too. */
+        /* Ctrl-C also ends a pager that reads the pictures. */
         signal(SIGPIPE, SIG_IGN);
     }
     arguments->gather.quiet_asides = isatty(STDOUT_FILENO) &&

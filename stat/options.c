@@ -49,12 +49,12 @@ static int add_core(struct options *options, char *path)
     return r;
 }
 
-/* What becomes of an option's argument. */
+/* How the argument of an option is read. */
 enum kind {
-    FLAG,   /* there is none: a bool of struct options becomes true */
-    TEXT,   /* kept in a const char * */
-    NUMBER, /* from 1 to `max`, times `unit`, in a uint32_t */
-    OTHER,  /* read_other() reads it */
+    FLAG,   /* no argument: a bool of struct options becomes true */
+    TEXT,   /* stored in a const char * */
+    NUMBER, /* a number from 1 to `max`, times `unit`, stored in a uint32_t */
+    OTHER,  /* read by read_other() */
     NONE,   /* not an option: a line of --help */
 };
 
@@ -126,7 +126,7 @@ static const struct known {
 };
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
 
-/* Read an option that is not only kept. */
+/* Read an option of kind OTHER. */
 static int read_other(struct options *options,
                       const char *name,
                       char *value,
@@ -188,7 +188,7 @@ static int read_option(struct options *options,
     return r;
 }
 
-/* Read a word that is not an option. */
+/* Read an argument that is not an option. */
 static int read_word(struct options *options,
                      char *word,
                      struct cop_error *error)
@@ -201,7 +201,7 @@ static int read_word(struct options *options,
     return 0;
 }
 
-/* Add the processes that --name, --user and --hosts mean together. */
+/* Add a search for the processes that --name, --user and --hosts select. */
 static int find_by_name(struct options *options, struct cop_error *error)
 {
     const char *name = options->name ? options->name : "";
@@ -282,7 +282,7 @@ int options_read(struct options *options,
     struct option rows[KNOWN_COUNT + 1] = {{NULL, 0, NULL, 0}};
     int found, index, r = 0;
 
-    /* The first option is 2: getopt_long() returns 1 for a word. */
+    /* From 2 on: getopt_long() returns 1 for a non-option. */
     for (size_t i = 0; i < KNOWN_COUNT; i++)
         rows[i] = (struct option){known[i].name, known[i].argument[0] != '\0',
                                   NULL, (int)i + 2};
@@ -300,7 +300,7 @@ int options_read(struct options *options,
         else
             r = read_option(options, &known[found - 2], optarg, error);
     }
-    /* Only "--" ends the options where words are taken in their order. */
+    /* As words are taken in order, only "--" leaves arguments after optind. */
     if (r == 0 && optind < argc)
         options->command = argv + optind;
     if (r == 0)

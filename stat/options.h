@@ -9,42 +9,42 @@
 #include "stat/job/targets.h"
 #include "stat/write/output.h"
 
-/* What it says; texts are borrowed from the command line. */
+/* The command line, parsed; strings are borrowed from it. */
 struct options {
     struct targets targets;
     struct gather_options gather;
-    const char *name; /* of processes to be found; with ... */
+    const char *name; /* of processes to find, with these two */
     const char *user;
     const char *hosts;
     struct outputs outputs;
-    bool full; /* the inside of runtimes too, and nothing left out */
+    bool full; /* show the inside of runtimes too, and leave nothing out */
     bool no_colour;
-    char **command;   /* to be started; NULL: none */
-    uint32_t after_s; /* ... and looked at then; 0: when it is quiet */
-    char **cores;     /* files; ours */
+    char **command;   /* command to start; NULL: none */
+    uint32_t after_s; /* take the look after so many seconds; 0: when quiet */
+    char **cores;     /* core files; the array is owned */
     size_t core_count;
-    const char *diff[2]; /* files to be compared; NULL: none */
-    char *words;         /* the command line; ours */
+    const char *diff[2]; /* files to compare; NULL: none */
+    char *words;         /* the command line as text; owned */
     bool follow;
-    const char *record; /* file of the last looks of `follow`; NULL: none */
-    const char *replay; /* such a file, to be shown; NULL: none */
-    bool is_quick;      /* the usual look: no number of samples was given */
+    const char *record; /* file for the last looks of `follow`; NULL: none */
+    const char *replay; /* file of recorded looks to show; NULL: none */
+    bool is_quick;      /* the usual look: no samples, --watch or --follow */
     bool help;
     bool version;
 };
 
-/* Set `options` to what holds where nothing is given. */
+/* Set `options` to the defaults. */
 void options_init(struct options *options);
 
 /* Free what `options` holds. */
 void options_fini(struct options *options);
 
-/* Read a command line; processes that it names are looked for.
- * Returns 0, or a negative errno with a sentence. */
+/* Read a command line, and find the processes that it names. Returns 0, or a
+ * negative errno with a sentence. */
 int options_read(struct options *options,
                  int argc,
                  char **argv,
                  struct cop_error *error);
 
-/* Write what --help says. */
+/* Write the text of --help. */
 void options_usage(FILE *file);

@@ -14,7 +14,7 @@
 #define FIND_FORMAT     "%aud %as %as %as"
 #define FOUND_FORMAT    "%ud %ad %as %auld"
 
-/* Numbers about each process that was found. */
+/* Numbers sent about each process found. */
 #define FOUND_FACTS 5
 
 int request_pack(struct cop_packet **out, const struct request *request)

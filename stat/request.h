@@ -1,4 +1,4 @@
-/* request.h - what coppice-stat asks its daemons. */
+/* request.h - messages between coppice-stat and its daemons. */
 #pragma once
 
 #include <stddef.h>
@@ -11,70 +11,70 @@
 enum stat_tag {
     /* on the first stream */
     STAT_TAG_REQUEST = COP_TAG_FIRST, /* down: take samples */
-    STAT_TAG_STOP,                    /* down: take no more samples */
-    STAT_TAG_TREE,                    /* up: what a sample brought */
+    STAT_TAG_STOP,                    /* down: stop sampling */
+    STAT_TAG_TREE,                    /* up: the tree of one sample */
     /* on the second stream */
-    STAT_TAG_NAMES, /* down: what are these addresses called? */
-    STAT_TAG_NAMED, /* up */
-    STAT_TAG_FIND,  /* down: which processes are these? */
-    STAT_TAG_FOUND, /* up */
+    STAT_TAG_NAMES, /* down: name these addresses */
+    STAT_TAG_NAMED, /* up: their names */
+    STAT_TAG_FIND,  /* down: find processes */
+    STAT_TAG_FOUND, /* up: the processes found */
 };
 
 /* Most samples of one request. */
 #define REQUEST_SAMPLES_MAX 10000
 
-/* In place of a number: until told to stop, and of each task only where it is
- * now. */
+/* In place of a number of samples: sample until STAT_TAG_STOP, and keep of each
+ * task only its present place. */
 #define REQUEST_FOLLOW UINT32_MAX
 
-/* Longest time between two of them. */
+/* Longest time between two samples. */
 #define REQUEST_INTERVAL_MAX_MS 3600000
 
-/* Bytes of a boot's name, with its end. */
+/* Bytes of a boot id, with its end. */
 #define REQUEST_BOOT_SIZE 64
 
-/* Longest time that a process may be stopped for. */
+/* Longest time that a process may be stopped. */
 #define REQUEST_MAX_STOP_MS 60000
 
-/* What else to look at. */
+/* What to collect besides stacks. */
 enum request_flags {
-    REQUEST_NAMES = 1,  /* of threads */
-    REQUEST_STATES = 2, /* of the scheduler */
+    REQUEST_NAMES = 1,  /* names of threads */
+    REQUEST_STATES = 2, /* scheduler states of threads */
     REQUEST_NATIVE = 4, /* frames of Python's interpreter */
-    REQUEST_FLAGS = 7,  /* all there are */
+    REQUEST_FLAGS = 7,  /* all of these */
 };
 
-/* The same for all daemons: process i has pid pids[i], is task tasks[i], and is
- * for the daemon whose rank is daemons[i]. */
+/* A request to sample, the same for all daemons: process i has pid pids[i], is
+ * task tasks[i], and belongs to the daemon of rank daemons[i]. */
 struct request {
-    const char *boot;     /* of the kernel on which the pids are; "": each
-                             daemon's own */
+    const char *boot;     /* boot id of the kernel on which the pids are valid;
+                             "": each daemon's own */
     uint32_t samples;     /* at least 1, or REQUEST_FOLLOW */
     uint32_t interval_ms; /* from one sample to the next */
-    uint32_t sample_ms;   /* after so long no other task is begun with */
+    uint32_t sample_ms;   /* after so long the sample begins no further task */
     uint32_t stop_ms;     /* how long to wait for a thread to stop */
     uint32_t max_stop_ms; /* how long a process may be stopped */
     uint32_t flags;       /* of enum request_flags */
     uint32_t task_count;
     const uint32_t *daemons;
-    const uint32_t *tasks; /* NULL: process i is task i */
+    const uint32_t *tasks; /* task of each process; NULL: process i is task i */
     const int32_t *pids;
 };
 
 /* Pack `request`. Returns 0, -EMSGSIZE or -ENOMEM. */
 int request_pack(struct cop_packet **out, const struct request *request);
 
-/* Read `packet`; what `request` then points to is the packet's.
- * Returns 0, -EINVAL if it is no request, -EBADMSG if its values are not
- * sensible, or -ENOMEM. */
+/* Read `packet`; the pointers in `request` then point into the packet. Returns
+ * 0, -EINVAL if it is no request, -EBADMSG if its values are not sensible, or
+ * -ENOMEM. */
 int request_unpack(struct request *request, const struct cop_packet *packet);
 
-/* The task that process `index` is. */
+/* The task number of process `index`. */
 uint32_t request_task(const struct request *request, uint32_t index);
 
-/* Which processes has the program names[i] of user users[i], either "" for any,
- * or the Slurm job or step jobs[i] if that is not "", at the daemon whose rank is
- * daemons[i]? */
+/* A request to find processes: entry i asks the daemon of rank daemons[i] for
+ * the processes named names[i] of user users[i] ("": any), or for those of the
+ * Slurm job or step jobs[i] if that is not "". */
 struct find {
     uint32_t count;
     const uint32_t *daemons;
@@ -83,45 +83,45 @@ struct find {
     const char **jobs;
 };
 
-/* One daemon's answer to number `index` of it: processes, and what is known of
- * them. */
+/* One daemon's answer to entry `index` of a `struct find`: processes, and facts
+ * about each. */
 struct found {
     uint32_t index;
     uint32_t count;
     const int32_t *pids;
     const char **names;
-    const uint64_t *facts; /* so many of each: see found_facts() */
+    const uint64_t *facts; /* several for each process: see found_facts() */
 };
 
-/* Pack them and read them, as above. */
+/* Pack or read these messages, as above. */
 int find_pack(struct cop_packet **out, const struct find *find);
 int find_unpack(struct find *find, const struct cop_packet *packet);
 int found_unpack(struct found *found, const struct cop_packet *packet);
 
-/* Pack the processes of `targets` as the answer to number `index`.
- * Returns 0, -EMSGSIZE or -ENOMEM. */
+/* Pack the processes of `targets` as the answer to entry `index`. Returns 0,
+ * -EMSGSIZE or -ENOMEM. */
 int found_pack(struct cop_packet **out,
                uint32_t index,
                const struct targets *targets);
 
-/* What is known of process `i` of an answer. */
+/* The facts about process `i` of an answer. */
 struct targets_facts found_facts(const struct found *found, uint32_t i);
 
-/* What are these addresses called? Each module is for one daemon, which has
- * seen it: module m for the one whose rank is daemons[m]; address a is
- * offsets[a] in module modules[a]. */
+/* A request for the names of addresses. Module m is for the daemon of rank
+ * daemons[m], which has seen it; address a is offsets[a] in module
+ * modules[a]. */
 struct question {
-    uint32_t number; /* so that a late answer is not taken for another's */
+    uint32_t number; /* identifies the question, to ignore late answers */
     uint32_t module_count;
     const uint32_t *daemons;
-    const char **names; /* of the modules, as in frames */
+    const char **names; /* names of the modules, as in frames */
     uint32_t address_count;
     const uint32_t *modules;
     const uint64_t *offsets;
 };
 
-/* One daemon's answer: address addresses[i] of the question has the next
- * counts[i] of all frames, outermost first. */
+/* One daemon's answer. Address addresses[i] of the question has the next
+ * counts[i] frames, outermost first. */
 struct answer {
     uint32_t number; /* of the question */
     uint32_t count;
@@ -133,11 +133,11 @@ struct answer {
     const uint32_t *lines;
 };
 
-/* Pack them and read them, as above. */
+/* Pack or read these messages, as above. */
 int question_pack(struct cop_packet **out, const struct question *question);
 int question_unpack(struct question *question, const struct cop_packet *packet);
 int answer_pack(struct cop_packet **out, const struct answer *answer);
 int answer_unpack(struct answer *answer, const struct cop_packet *packet);
 
-/* Write the name of this boot of this host's kernel; "" if there is none. */
+/* Write the boot id of this host's kernel; "" if there is none. */
 void request_boot(char text[REQUEST_BOOT_SIZE]);
