@@ -7,16 +7,16 @@
 
 #include "stat/walk/source.h"
 
-/* Most values on the stack of an expression, and operations in it. */
+/* Most values on the stack of a DWARF expression, and operations in it. */
 #define VALUES_MAX     16
 #define OPERATIONS_MAX 64
 
-/* What DWARF calls each register, by its number in instructions, and each
- * argument. */
+/* The DWARF numbers of the registers, by their numbers in instructions, and of
+ * the arguments. */
 static const unsigned char registers[] = {0, 2, 1, 3, 7, 6, 4, 5};
 static const unsigned char arguments[X86_ARGUMENTS] = {5, 4, 1, 2, 8, 9};
 
-/* An expression that is being computed. */
+/* A DWARF expression that is being computed. */
 struct machine {
     const struct callsite *site;
     Dwarf_Die *function;
@@ -56,7 +56,7 @@ static void pick(struct machine *machine, size_t depth)
         machine->failed = true;
 }
 
-/* The value of the register that DWARF calls `number`, and `more`. */
+/* The value of the register with DWARF number `number`, plus `more`. */
 static struct x86_value register_value(const struct machine *machine,
                                        uint64_t number,
                                        uint64_t more)
@@ -72,7 +72,7 @@ static struct x86_value register_value(const struct machine *machine,
     return value;
 }
 
-/* Push the frame base of the function, and `more`. */
+/* Push the frame base of the function, plus `more`. */
 static void push_frame(struct machine *machine, uint64_t more)
 {
     struct x86_value value = {false, 0};
@@ -94,7 +94,7 @@ static void push_frame(struct machine *machine, uint64_t more)
 }
 
 /* The number of the argument whose register is all that the expression of
- * `attribute` names; X86_ARGUMENTS: none. */
+ * `attribute` consists of; X86_ARGUMENTS: none. */
 static unsigned argument_in(Dwarf_Attribute *attribute)
 {
     unsigned i = 0;
@@ -108,7 +108,7 @@ static unsigned argument_in(Dwarf_Attribute *attribute)
     return i;
 }
 
-/* Push what the function was given in a register. */
+/* Push the value with which the function was called in a register. */
 static void push_given(struct machine *machine,
                        Dwarf_Attribute *expression,
                        const Dwarf_Op *operation)
@@ -124,7 +124,7 @@ static void push_given(struct machine *machine,
         machine->failed = true;
 }
 
-/* Push what is in memory at the top of the stack. */
+/* Replace the address on top of the stack by the memory there. */
 static void dereference(struct machine *machine, uint64_t len)
 {
     uint64_t address = pop(machine), value = 0;
@@ -134,9 +134,9 @@ static void dereference(struct machine *machine, uint64_t len)
     push(machine, (struct x86_value){known, value});
 }
 
-/* Divide or shift to the right. Compilers take an int for a number of 64 bits
- * here, of which the upper half may be anything: the result is only known if
- * that half makes no difference. */
+/* Divide or shift right. Compilers describe an int as a 64-bit number, whose
+ * upper half may be anything: the result is only known if that half makes no
+ * difference. */
 static struct x86_value reduce(unsigned atom, uint64_t left, uint64_t right)
 {
     int64_t a = (int64_t)left, b = (int64_t)right, wide;
@@ -157,7 +157,7 @@ static struct x86_value reduce(unsigned atom, uint64_t left, uint64_t right)
     return (struct x86_value){(int32_t)wide == low, (uint64_t)wide};
 }
 
-/* Take an operation of two values. Returns whether it is one. */
+/* Compute an operation on two values. Returns whether `atom` is one. */
 static bool combine(struct machine *machine, unsigned atom)
 {
     uint64_t right, left;
@@ -198,7 +198,7 @@ static bool combine(struct machine *machine, unsigned atom)
     return true;
 }
 
-/* Take an operation that reads, or moves values. */
+/* Compute an operation that reads or moves values. */
 static void operate(struct machine *machine,
                     Dwarf_Attribute *expression,
                     const Dwarf_Op *operation)
@@ -254,8 +254,8 @@ static struct x86_value compute(const struct callsite *site,
     return value;
 }
 
-/* Whether the compiler of `die` is one whose descriptions hold. Those of
- * clang (14) may name a register that has another value when it comes to the
+/* Whether the descriptions of the compiler of `die` are reliable. Those of
+ * clang (14) may name a register whose value has changed by the time of the
  * call. */
 static bool is_reliable(Dwarf_Die *die)
 {
@@ -269,8 +269,7 @@ static bool is_reliable(Dwarf_Die *die)
     return producer && strncmp(producer, "GNU ", 4) == 0;
 }
 
-/* Find the call among those of `scope`: there is one that returns to
- * `returns`. */
+/* Find the call in `scope` that returns to `returns`. */
 static bool find_call(Dwarf_Die *call, Dwarf_Die *scope, Dwarf_Addr returns)
 {
     Dwarf_Attribute attribute;

@@ -1,7 +1,7 @@
-/* callsite.h - what debug information says that a call was given.
+/* callsite.h - arguments of a call, computed from debug information.
  *
- * An optimiser keeps no copy of an argument that it has computed from what the
- * calling function was given itself. Debug information says how to compute it
+ * An optimiser keeps no copy of an argument that it has computed from the
+ * calling function's own arguments. Debug information says how to compute it
  * again. */
 #pragma once
 
@@ -12,17 +12,17 @@
 /* A call that has not returned. */
 struct callsite {
     Dwfl_Module *module; /* of the function that calls */
-    Dwarf_Addr returns;  /* where the call returns to, in that session */
+    Dwarf_Addr returns;  /* return address of the call, in that session */
     struct x86_value registers[X86_REGISTERS]; /* as in struct x86_call */
-    struct x86_value frame; /* the stack pointer when that function returns */
+    struct x86_value frame; /* the stack pointer after that function returns */
     x86_read_fn read;       /* reads memory of the process */
-    /* Finds argument `number` of the call of that function itself. */
+    /* Finds argument `number` with which that function was called itself. */
     struct x86_value (*given)(void *arg, unsigned number);
     void *arg; /* the caller's, for `read` and `given` */
 };
 
-/* Find argument `number`, below X86_ARGUMENTS, of the call. Only the low 32 bits
- * of the value hold. Not known: there is no debug information for the call, the
- * compiler is not gcc, or the value is lost. */
+/* Find argument `number`, below X86_ARGUMENTS, of the call. Only the low 32
+ * bits of the value are valid. It is not known if the call has no debug
+ * information, the compiler is not gcc, or the value is lost. */
 struct x86_value callsite_argument(const struct callsite *site,
                                    unsigned number);

@@ -33,28 +33,28 @@ struct daemon {
     struct walker *walker;
     struct traces *traces;
     struct guard *guard;
-    struct motion *motion; /* while something is being sampled */
-    size_t late;           /* threads to be released when they stop */
-    uint32_t task;         /* of the request, that is being walked: its index */
-    /* what is being sampled; NULL: nothing */
+    struct motion *motion; /* while sampling */
+    size_t late;           /* how many threads to release when they stop */
+    uint32_t task;         /* index in the request of the task being walked */
+    /* the packet of the present request; NULL: not sampling */
     struct cop_packet *asked;
     struct request request; /* it, read */
     struct own_task *mine;  /* our tasks of it */
     uint32_t mine_count;
     struct cop_stream *stream;
-    uint32_t samples;  /* taken */
-    uint64_t next_ms;  /* when the next one is due */
+    uint32_t samples;  /* taken so far */
+    uint64_t next_ms;  /* when the next sample is due */
     uint64_t stop_ns;  /* longest stop so far */
-    uint64_t stuck_ns; /* how long this sample has waited for processes that did
-                          not stop */
+    uint64_t stuck_ns; /* time that this sample has waited for processes that
+                          did not stop */
 };
 
-/* Of a larger job it is not asked who waits for whom: each answer is a node of
- * the tree. */
+/* In larger jobs waits are not looked for: each one would be a node of the
+ * tree. */
 #define WAITS_TASKS_MAX 65536
 
-/* Of a larger job threads have no ids: each task has others, so none of the ends
- * of a tree would be common to two tasks. */
+/* In larger jobs threads have no ids: the ids differ in each task, so no two
+ * tasks would share an end of the tree. */
 #define TIDS_TASKS_MAX 64
 
 /* How often to look whether late threads have stopped. */
@@ -85,7 +85,7 @@ static int take_stack(void *arg,
         told ? tid : 0, frames, count, part.decisive, part.ran);
 }
 
-/* What `text` says behind "pid N: ", if it begins with that; never "". */
+/* The rest of `text` after "pid N: ", if it begins with that; never "". */
 static const char *reason_in(const char *text)
 {
     int len = 0;
@@ -94,8 +94,8 @@ static const char *reason_in(const char *text)
     return text[len] ? text + len : text;
 }
 
-/* Put a task that could not be walked where it can be seen, with the reason
- * that `text` gives; one that was there in an earlier sample has ended. */
+/* Add a task that could not be walked to the tree, with the reason in `text`.
+ * If `ended`, an earlier sample walked it, and it has ended. */
 static int take_failure(struct daemon *daemon, const char *text, bool ended)
 {
     struct frame frame =
@@ -105,8 +105,8 @@ static int take_failure(struct daemon *daemon, const char *text, bool ended)
                       request_task(&daemon->request, daemon->task), &frame, 1);
 }
 
-/* Release threads that have stopped late, and tell the guard whether there are
- * more of them. */
+/* Release late threads that have stopped, and tell the guard whether more are
+ * left. */
 static void release_late(struct daemon *daemon)
 {
     daemon->late = walker_release(daemon->walker);
@@ -117,8 +117,8 @@ static void release_late(struct daemon *daemon)
 }
 
 /* How long to wait for a process that does not stop. The first one of a sample
- * may take all the time that is allowed. Further ones are most often stuck in
- * the same place, and share as much time again. */
+ * may take the whole allowed time. The others are usually stuck in the same
+ * place, and share as much time again. */
 static uint32_t stuck_patience_ms(const struct daemon *daemon)
 {
     uint32_t all_ms = daemon->request.stop_ms;
@@ -130,8 +130,8 @@ static uint32_t stuck_patience_ms(const struct daemon *daemon)
     return all_ms < STUCK_MS ? all_ms : STUCK_MS;
 }
 
-/* Release threads that have stopped since. If more threads than before are
- * late, the last process did not stop within `ns`. */
+/* Release threads that have stopped. If more threads than before are late, the
+ * last process did not stop within `ns`. */
 static void note_stuck(struct daemon *daemon, uint64_t ns)
 {
     size_t late = walker_release(daemon->walker);
@@ -188,7 +188,7 @@ static int walk_task(struct daemon *daemon, struct own_task *task)
                         r == -ESRCH && task->walked);
 }
 
-/* Walk our tasks once, as many as there is time for. */
+/* Take one sample of this daemon's tasks, as many as there is time for. */
 static int take_sample(struct daemon *daemon)
 {
     const struct request *request = &daemon->request;
@@ -217,7 +217,7 @@ static int take_sample(struct daemon *daemon)
     return r;
 }
 
-/* Send what this sample has brought. */
+/* Send the tree of this sample. */
 static int send_sample(struct cop_stream *stream,
                        struct traces *traces,
                        uint64_t stop_ns)
@@ -250,13 +250,13 @@ static void stop_sampling(struct daemon *daemon)
     daemon->mine_count = 0;
 }
 
-/* Take the sample that is due, and send what it brings. */
+/* Take the sample that is due, and send its tree. */
 static int sample_and_send(struct daemon *daemon)
 {
     int r;
 
-    /* The guard is armed while the daemon waits with late threads. Sampling may
-     * take long. */
+    /* The guard is armed while the daemon waits for late threads, but sampling
+     * may take long. */
     guard_disarm(daemon->guard);
     r = take_sample(daemon);
     guard_disarm(daemon->guard);
@@ -285,7 +285,7 @@ static int find_mine(struct daemon *daemon)
     return 0;
 }
 
-/* Begin to sample as `packet` asks; the first is taken at once. */
+/* Begin to sample as `packet` requests; the first sample is taken at once. */
 static int begin_sampling(struct daemon *daemon,
                           struct cop_stream *stream,
                           const struct cop_packet *packet)
@@ -313,7 +313,7 @@ static int begin_sampling(struct daemon *daemon,
     return sample_and_send(daemon);
 }
 
-/* The answer to a question, in the making. */
+/* An answer under construction. */
 struct naming_answer {
     uint32_t *addresses;
     uint32_t *counts;
@@ -333,7 +333,7 @@ static void answer_fini(struct naming_answer *making)
     free(making->lines);
 }
 
-/* Add the frames of one address, whose strings stay. */
+/* Add the frames of one address; their strings are borrowed. */
 static int answer_add(struct naming_answer *making,
                       uint32_t address,
                       const struct frame *frames,
@@ -356,7 +356,7 @@ static int answer_add(struct naming_answer *making,
     return 0;
 }
 
-/* Name those addresses of `question` that are ours to name. */
+/* Name the addresses of `question` that are for this daemon. */
 static int name_all(struct daemon *daemon,
                     struct cop_stream *stream,
                     const struct question *question)
@@ -385,7 +385,7 @@ static int name_all(struct daemon *daemon,
         if (r == 0)
             r = answer_add(&making, i, frames, count);
         else if (r == -ENOENT)
-            r = 0; /* it stays without a name */
+            r = 0; /* it keeps no name */
     }
     if (r < 0 || making.count == 0)
         goto out;
@@ -402,7 +402,7 @@ out:
     return r;
 }
 
-/* Find processes of this host, and say which: none, if none is there. */
+/* Find processes of this host, and send an answer even if there are none. */
 static int find_all(const struct daemon *daemon,
                     struct cop_stream *stream,
                     const struct find *find)
@@ -434,7 +434,7 @@ static int find_all(const struct daemon *daemon,
     return r;
 }
 
-/* Answer one packet. Returns 0 or a negative errno, after saying why. */
+/* Answer one packet. Returns 0 or a negative errno, after a message. */
 static int answer_packet(struct daemon *daemon,
                          struct cop_stream *stream,
                          const struct cop_packet *packet)
@@ -474,7 +474,7 @@ static int answer_packet(struct daemon *daemon,
     return r;
 }
 
-/* How long the daemon may wait for a packet. */
+/* How long the daemon may wait for the next packet. */
 static int receive_timeout_ms(const struct daemon *daemon)
 {
     uint64_t now = clock_now_ms();
@@ -504,7 +504,7 @@ static int serve_network(struct daemon *daemon, struct cop_network *network)
             cop_packet_free(packet);
             if (answered < 0)
                 status = EXIT_FAILURE;
-            /* Whoever waits for the answer is told by our end. */
+            /* The front-end notices that this daemon has ended. */
             if (answered == -EINVAL || answered == -EBADMSG)
                 break;
         }
@@ -535,7 +535,7 @@ int main(int argc, char **argv)
     }
     /* Many daemons that download symbols would overload the server. */
     unsetenv("DEBUGINFOD_URLS");
-    /* First, so that it shares no descriptors or threads. */
+    /* Before the rest, so that the guard shares no descriptors or threads. */
     r = guard_new(&daemon.guard);
     if (r < 0)
         fprintf(stderr, "coppice-statd: cannot start its guard: %s\n",

@@ -17,17 +17,17 @@
 
 #include "stat/clock.h"
 
-/* How often the guard looks while processes are held. */
+/* How often the guard checks while processes are held. */
 #define LOOK_MS 100
 
-/* The daemon is killed when this many looks in a row find it late. After a
- * pause of the whole machine it so gets the time to let the process go. */
+/* The daemon is killed after this many late checks in a row: after a pause of
+ * the whole machine it gets time to let the process go. */
 #define LOOKS 3
 
 /* Seconds for which the guard may block while it writes its message. */
 #define SAY_S 1
 
-/* What both processes see. */
+/* Memory shared by the daemon and its guard. */
 struct shared {
     _Atomic uint32_t watching;
     _Atomic uint64_t until_ms; /* of CLOCK_MONOTONIC; 0: nothing is held */
@@ -38,7 +38,7 @@ struct guard {
     pid_t pid;
 };
 
-/* What the guard does until it is ended. */
+/* The loop of the guard. */
 static _Noreturn void run_guard(struct shared *shared, pid_t daemon)
 {
     static const char said[] =
@@ -60,8 +60,8 @@ static _Noreturn void run_guard(struct shared *shared, pid_t daemon)
         late = until_ms > 0 && clock_now_ms() > until_ms ? late + 1 : 0;
         if (late < LOOKS)
             continue;
-        /* The kill comes first, since write() may block; and the end of the
-         * daemon must not end this process before its message is written. */
+        /* Kill first, since write() may block. The end of the daemon must not
+         * end this process before its message is written. */
         prctl(PR_SET_PDEATHSIG, 0);
         kill(daemon, SIGKILL);
         alarm(SAY_S);
@@ -69,8 +69,8 @@ static _Noreturn void run_guard(struct shared *shared, pid_t daemon)
     }
 }
 
-/* The guard's own process. It keeps nothing open but standard error, and takes
- * none of the signals that a terminal sends. */
+/* The guard process. It keeps only standard error open. In its own session it
+ * gets no signals from a terminal. */
 static _Noreturn void begin_guard(struct shared *shared, pid_t daemon)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,33 +1,33 @@
-/* guard.h - who ends a daemon that is stopped while it holds a process.
+/* guard.h - kills a daemon that is stopped while it holds a process.
  *
- * What a daemon holds goes on when the daemon dies: the kernel sees to that.
- * But one that is itself stopped, by SIGSTOP or a terminal's ^Z, holds it for
- * as long as that lasts. So a second process, in a session of its own, ends the
- * daemon when it holds a process for far too long. */
+ * The kernel lets a held process go when the daemon dies. But a daemon that is
+ * itself stopped, by SIGSTOP or a terminal's ^Z, holds the process until it
+ * continues. So a second process, in its own session, kills the daemon when it
+ * has held a process for far too long. */
 #pragma once
 
 #include <stdint.h>
 
-/* So much longer than allowed a process may be held: a machine that is short
- * of processor time is no reason to lose a daemon. */
+/* The guard waits this much longer than allowed: a machine that is short of
+ * processor time is no reason to kill a daemon. */
 #define GUARD_GRACE_MS 2000
 
 struct guard; /* opaque */
 
-/* Start the guard of this process, which ends with the thread that calls.
- * Returns 0 or a negative errno. */
+/* Start the guard of this process. It ends with the calling thread. Returns 0
+ * or a negative errno. */
 int guard_new(struct guard **out);
 
-/* End it. NULL is fine. */
+/* End the guard. NULL is fine. */
 void guard_free(struct guard *guard);
 
-/* From now on processes are held, now and then; guard_idle() ends it. */
+/* Processes are held now and then from guard_watch() until guard_idle(). */
 void guard_watch(struct guard *guard);
 void guard_idle(struct guard *guard);
 
-/* A process is held from now on, and is to be let go within `max_ms`. Costs no
- * system call. NULL is fine, also below. */
+/* Tell the guard that a process is held, and will be let go within `max_ms`.
+ * Makes no system call. NULL is fine, also below. */
 void guard_arm(struct guard *guard, uint64_t max_ms);
 
-/* It was let go. */
+/* Tell the guard that the process was let go. */
 void guard_disarm(struct guard *guard);

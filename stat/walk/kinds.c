@@ -9,16 +9,16 @@
 #include "stat/table.h"
 #include "stat/walk/runtime.h"
 
-/* Bytes of a symbol that tell what it is. */
+/* Bytes of a symbol that suffice to find its kind. */
 #define SYMBOL_SIZE 64
 
-/* An address; no padding, as it is a key. */
+/* An address; without padding, since it is a hash key. */
 struct address {
     const char *module;
     uint64_t offset;
 };
 
-/* What is known of an address. */
+/* The kind of the function at an address. */
 struct known_kind {
     UT_hash_handle hh;
     struct address address;
@@ -48,7 +48,7 @@ void kinds_free(struct kinds *kinds)
     free(kinds);
 }
 
-/* What a function is that has this symbol or name. */
+/* The kind of a function with this symbol or name. */
 static enum kind kind_of(const char *function)
 {
     static const char *const starts[] = {"clone",    "clone3",       "__clone",
@@ -64,7 +64,7 @@ static enum kind kind_of(const char *function)
     return runtime_is_thread(function) ? KIND_OWN : KIND_PROGRAM;
 }
 
-/* Find out about an address. */
+/* Find the kind of the function at an address. */
 static void known_fill(struct known_kind *known,
                        const struct names *names,
                        const struct frame *frame)

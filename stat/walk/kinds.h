@@ -1,4 +1,4 @@
-/* kinds.h - what functions are, as far as waiting goes, by address. */
+/* kinds.h - kinds of functions, as far as waiting is concerned, by address. */
 #pragma once
 
 #include "stat/tree/frame.h"
@@ -7,22 +7,22 @@
 enum kind {
     KIND_PROGRAM,
     KIND_MPI,    /* a call of MPI */
-    KIND_THREAD, /* one of pthread_ */
-    KIND_SPIN,   /* one of OpenMP that spins for a lock, or at a barrier */
-    KIND_START,  /* where the C library starts threads; a note */
-    KIND_OWN,    /* where a runtime's own thread begins */
+    KIND_THREAD, /* a pthread_ function */
+    KIND_SPIN,   /* a function of OpenMP that spins for a lock or barrier */
+    KIND_START,  /* where the C library starts threads, or a note */
+    KIND_OWN,    /* the first function of a runtime's own thread */
 };
 
-struct kinds; /* what was found so far; opaque */
+struct kinds; /* the kinds found so far; opaque */
 
-/* Make one that knows nothing yet. Returns 0 or -ENOMEM. */
+/* Make an empty collection. Returns 0 or -ENOMEM. */
 int kinds_new(struct kinds **out);
 
 /* Free `kinds`. NULL is fine. */
 void kinds_free(struct kinds *kinds);
 
-/* Find what the function of `frame` is, which has no name yet, is a note, or one
- * of Python's.
+/* Find the kind of the function of `frame`, a frame without a name yet, a note,
+ * or a Python frame.
  *
  * symbol  becomes its symbol, which lives as long as `kinds`; "" if it has none
  *

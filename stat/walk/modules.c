@@ -14,15 +14,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* What the kernel puts behind the name of a file that was deleted, and what in
- * place of the end of a line. */
+/* The kernel's mark after the name of a deleted file, and its escape of a
+ * newline. */
 #define DELETED      " (deleted)"
 #define ESCAPED_LINE "\\012"
 
-/* Bytes of a build-id that identify a file; more are not looked at. */
+/* Most bytes of a build-id that are compared. */
 #define BUILD_ID_MAX 32
 
-/* Most bytes of what a program is told at its start that are compared. */
+/* Most bytes of a program's auxiliary vector that are compared. */
 #define START_MAX 1024
 
 /* One mapped file. */
@@ -30,19 +30,19 @@ struct module {
     struct modules *modules;
     struct module *next;
     const void *note; /* modules_note() */
-    struct stat stat; /* of the file, once it was opened */
+    struct stat stat; /* of the file, once opened */
 };
 
 struct modules {
     unsigned references;
     pid_t pid;
     char exe[PATH_MAX];    /* what /proc/PID/exe points to */
-    char start[START_MAX]; /* what the kernel told the program at its start */
+    char start[START_MAX]; /* the program's auxiliary vector */
     size_t start_len;
     Dwfl *dwfl;
     struct module *list;
     struct python_place python;
-    int core_fd; /* of a core file; else -1 */
+    int core_fd; /* the core file; -1: a process */
     Elf *core;
 };
 
@@ -55,7 +55,7 @@ static bool is_deleted(const char *path)
            strcmp(path + len - strlen(DELETED), DELETED) == 0;
 }
 
-/* One line of what a process has mapped. */
+/* One mapping of a process. */
 struct mapping {
     unsigned long first;
     unsigned long behind;
@@ -63,7 +63,7 @@ struct mapping {
     ino_t inode;
 };
 
-/* Find what is mapped at `base`. Returns whether there is something. */
+/* Find the mapping at `base`. Returns whether there is one. */
 static bool find_mapping(struct mapping *out, pid_t pid, Dwarf_Addr base)
 {
     char line[PATH_MAX + 128];
@@ -88,8 +88,8 @@ static bool find_mapping(struct mapping *out, pid_t pid, Dwarf_Addr base)
     return found;
 }
 
-/* Open a file that is mapped: devices can be, too, and opening one may do
- * anything. Returns a descriptor or -1. */
+/* Open a mapped file, unless it is a device: opening that may have any effect.
+ * Returns a descriptor or -1. */
 static int open_regular(const char *path, struct stat *status)
 {
     if (stat(path, status) < 0 || !S_ISREG(status->st_mode))
@@ -97,8 +97,7 @@ static int open_regular(const char *path, struct stat *status)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Write `name` as the file is called: maps has "\012" for the end of a line.
- */
+/* Write the real name of the file `name` of maps, which escapes newlines. */
 static void unescape(char *path, size_t size, const char *name)
 {
     size_t len = 0;
@@ -112,8 +111,8 @@ static void unescape(char *path, size_t size, const char *name)
     path[len] = '\0';
 }
 
-/* Open the file that is mapped at `base` although it has no such name for the
- * process: it has none any more, or only outside of the process's root. */
+/* Open the file mapped at `base` whose name does not exist in the process: it
+ * was deleted, or is outside the process's root. */
 static int open_mapped(char *path,
                        size_t size,
                        struct module *module,
@@ -132,7 +131,7 @@ static int open_mapped(char *path,
     fd = open_regular(path, status);
     if (fd >= 0)
         return fd;
-    /* That takes privileges; its name here is as good, if it is the same. */
+    /* That needs privileges. The same file by its name here is as good. */
     unescape(path, size, name);
     if (stat(path, status) < 0 || status->st_dev != mapping.device ||
         status->st_ino != mapping.inode)
@@ -140,8 +139,8 @@ static int open_mapped(char *path,
     return open_regular(path, status);
 }
 
-/* For libdwfl: open the file of a module. Returns a descriptor, or -1 if
- * there is none: then the module has no names and no unwinding. */
+/* For libdwfl: open the file of a module. Returns a descriptor, or -1 if there
+ * is none: the module then has no names and cannot be unwound. */
 static int find_elf(Dwfl_Module *dwfl_module,
                     void **userdata,
                     const char *name,
@@ -171,7 +170,7 @@ static int find_elf(Dwfl_Module *dwfl_module,
     return fd;
 }
 
-/* Begin the list of modules, so that find_elf() knows whose they are. */
+/* Note which `struct modules` a module belongs to, for find_elf(). */
 static int module_note(Dwfl_Module *dwfl_module,
                        void **userdata,
                        const char *name,
@@ -213,9 +212,9 @@ static int module_prepare(Dwfl_Module *dwfl_module,
     return DWARF_CB_OK;
 }
 
-/* Read what the kernel told the program of `pid` at its start: there are
- * addresses in it which it draws for each program. Returns its length, 0 if it
- * may not be read. */
+/* Read the auxiliary vector of the program of `pid`: it has addresses that the
+ * kernel randomises at each execve(). Returns its length, 0 if it may not be
+ * read. */
 static size_t read_start(char start[static START_MAX], pid_t pid)
 {
     char path[64];
@@ -237,7 +236,7 @@ bool modules_are_present(const struct modules *modules)
     size_t start_len = read_start(start, modules->pid);
     ssize_t len;
 
-    if (start_len == 0) /* it ends, or is not ours to look at */
+    if (start_len == 0) /* it is ending, or may not be read */
         return true;
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)modules->pid);
     len = readlink(path, exe, sizeof(exe) - 1);
@@ -264,7 +263,7 @@ int modules_new(struct modules **out, pid_t pid)
     modules->references = 1;
     modules->core_fd = -1;
     modules->pid = pid;
-    /* First: what comes later is to be of the same program. */
+    /* First, to detect an execve() during the rest. */
     modules->start_len = read_start(modules->start, pid);
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     len = readlink(path, modules->exe, sizeof(modules->exe) - 1);
@@ -336,7 +335,7 @@ out:
     return r;
 }
 
-/* Write what identifies a module: its build-id, else its file. */
+/* Write the identity of a module: its build-id, else that of its file. */
 static void identity(char *text, size_t size, Dwfl_Module *dwfl_module)
 {
     const unsigned char *bits;
@@ -367,7 +366,7 @@ int modules_text(char **out, Dwfl_Module *dwfl_module)
     int len;
 
     identity(id, sizeof(id), dwfl_module);
-    /* "[vdso: 42]" and "/a/b (deleted)" are the same without what follows */
+    /* "[vdso: 42]" and "/a/b (deleted)" are compared without suffix */
     len = (int)(path[0] == '[' ? strcspn(path, ":]") : strlen(path));
     if (path[0] != '[' && is_deleted(path))
         len -= (int)strlen(DELETED);
@@ -408,7 +407,7 @@ int modules_new_file(struct modules **out, const char *text)
                 ? dwfl_report_offline(modules->dwfl, space + 1, space + 1, fd)
                 : NULL;
     if (!found)
-        close(fd); /* else the session's */
+        close(fd); /* else the session owns it */
     if (!found || dwfl_report_end(modules->dwfl, NULL, NULL) != 0 ||
         dwfl_getmodules(modules->dwfl, module_note, modules, 0) != 0)
         goto out;

@@ -10,26 +10,26 @@
 #include "stat/table.h"
 #include "stat/walk/thread.h"
 
-/* A thread that sleeps leaves the processor this often when it is stopped once
- * and goes on: into the stop, and back to sleep. Where processors are scarce the
- * second one may come after the next look. */
+/* How often a sleeping thread leaves the processor when it is stopped and
+ * continued: to stop, and to sleep again. If processors are busy, the second
+ * may come after the next look. */
 #define SLEEPS_OF_A_STOP 2
 
-/* Being stopped and let go takes a thread some tens of microseconds; one that
- * has run for longer than this has done something else. That holds only for a
- * thread that is still running: what a hypervisor takes from a processor counts
- * as run time, too, and one that sleeps again where it slept has not gone on. */
+/* A stop and its release take a thread some tens of microseconds: a thread that
+ * has run longer than this has moved. That holds only for a thread that still
+ * runs: time taken by a hypervisor counts as run time, too, and a thread that
+ * sleeps again at the same place has not moved. */
 #define RUN_NS 1000000
 
-/* A thread, and how far it had come. */
+/* A thread and its activity at the last look. */
 struct seen_thread {
     UT_hash_handle hh;
     pid_t tid;
     uint64_t sleeps;
     uint64_t run_ns;
     uint64_t sample;
-    bool owed;  /* a sleep of the stop before had not come */
-    bool slept; /* more often than its stops explain */
+    bool owed;  /* one sleep of the previous stop was still to come */
+    bool slept; /* it slept more often than its stops explain */
     bool ran;
 };
 
@@ -69,7 +69,7 @@ void motion_sample(struct motion *motion)
     motion->sample++;
 }
 
-/* Note how far one thread has come. Returns 0 or -ENOMEM. */
+/* Note the activity of one thread. Returns 0 or -ENOMEM. */
 static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
 {
     struct seen_thread *thread;
@@ -116,7 +116,7 @@ int motion_look(struct motion *motion,
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     folder = opendir(path);
     if (!folder)
-        return 0; /* stopping will say why */
+        return 0; /* the stop will report why */
     while (r == 0 && count < threads_max && (entry = readdir(folder)) != NULL)
         if (entry->d_name[0] != '.') {
             r = look_at(motion, pid, (pid_t)strtol(entry->d_name, NULL, 10),
@@ -143,7 +143,7 @@ int motion_part(struct motion_part *out,
     int r;
 
     while (count > 0 && frames[count - 1].function[0] == '[')
-        count--; /* what the scheduler says */
+        count--; /* the scheduler's state */
     for (i = 0; i < count; i++) {
         r = kinds_find(&kind, &symbol, kinds, names, &frames[i]);
         if (r < 0)

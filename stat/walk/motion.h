@@ -1,9 +1,9 @@
-/* motion.h - whether threads have moved since they were last looked at.
+/* motion.h - whether threads have moved since the previous sample.
  *
- * A stack that is the same twice does not prove that its thread has stood still:
- * a loop may be at one place twice. So the kernel is asked how often the thread
- * went to sleep, and for how long it ran. Inside of a call of MPI, where a
- * thread that waits polls, neither counts, nor where it is in there. */
+ * Two equal stacks do not prove that a thread stood still: a loop may be at the
+ * same place twice. So the kernel is asked how often the thread went to sleep,
+ * and how long it ran. Inside a call of MPI, where a waiting thread polls,
+ * neither counts, nor does the place inside the call. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,20 +17,19 @@
 
 struct motion; /* opaque */
 
-/* Make one that has seen no thread yet. Returns 0 or -ENOMEM. */
+/* Make an empty one. Returns 0 or -ENOMEM. */
 int motion_new(struct motion **out);
 
 /* Free `motion`. NULL is fine. */
 void motion_free(struct motion *motion);
 
-/* A sample begins: threads that were not there in the one before are
- * forgotten. */
+/* Begin a sample: forget threads that were not in the previous one. */
 void motion_sample(struct motion *motion);
 
-/* Note how far the threads of process `pid` have come, at most `threads_max` of
- * them. They are about to be looked at.
+/* Note the activity of the threads of process `pid`, at most `threads_max` of
+ * them, just before they are walked.
  *
- * stopped  whether any was stopped when they were looked at last
+ * stopped  whether any of them was stopped in the previous walk
  *
  * Returns 0 or -ENOMEM. */
 int motion_look(struct motion *motion,
@@ -38,15 +37,15 @@ int motion_look(struct motion *motion,
                 size_t threads_max,
                 bool stopped);
 
-/* What of a stack counts, see traces_add_thread(). */
+/* The part of a stack that shows progress: see traces_add_thread(). */
 struct motion_part {
     size_t decisive;
     bool ran;
 };
 
-/* Find what of the stack of thread `tid`, whose process was last looked at,
- * counts. `frames` are as walk_process() gives them, and `kinds` and `names`
- * are those of the walker. Returns 0 or -ENOMEM. */
+/* Find which part of the stack of thread `tid` shows progress. The last
+ * motion_look() was for its process. `frames` are as walk_process() gives them,
+ * and `kinds` and `names` are those of the walker. Returns 0 or -ENOMEM. */
 int motion_part(struct motion_part *out,
                 struct motion *motion,
                 struct kinds *kinds,

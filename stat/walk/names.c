@@ -14,21 +14,21 @@
 #include "stat/walk/source.h"
 #include "stat/walk/symbol.h"
 
-/* Most functions that are inlined in each other at one address. */
+/* Most functions inlined into each other at one address. */
 #define INLINED_MAX 32
 
-/* What has been asked about one address. */
+/* The name of one address. */
 struct name {
     UT_hash_handle hh;
     uint64_t offset;
-    struct frame *frames; /* outermost first; their strings are ours */
+    struct frame *frames; /* outermost first; owns their strings */
     size_t count;
 };
 
-/* A module, once, with a session in which it can be looked up. */
+/* A module, with one session in which it can be looked up. */
 struct known {
     UT_hash_handle hh;
-    struct modules *modules; /* one reference is ours */
+    struct modules *modules; /* holds one reference */
     Dwfl_Module *dwfl_module;
     struct name *names;
     char text[]; /* modules_text() */
@@ -100,8 +100,8 @@ const char *frame_module_name(const char *module)
     return basename(space ? space + 1 : module);
 }
 
-/* Whether a module is the C library or the kernel's: their lines say nothing
- * to who looks for a hang. */
+/* Whether a module is the C library or the kernel's: their source lines do not
+ * help to find a hang. */
 static bool is_runtime(const char *module)
 {
     return module[0] == '[' || strncmp(module, "libc.so", 7) == 0 ||
@@ -110,7 +110,7 @@ static bool is_runtime(const char *module)
            strncmp(module, "ld-", 3) == 0;
 }
 
-/* Keep a module of a session, which `names` does not have yet. NULL without
+/* Add a module of a session, which `names` does not have yet. NULL without
  * memory. */
 static struct known *known_add(struct names *names,
                                struct modules *modules,
@@ -132,7 +132,7 @@ static struct known *known_add(struct names *names,
     return known;
 }
 
-/* The one record of a module of a session; NULL without memory. */
+/* The record of a module, made if it is new; NULL without memory. */
 static const struct known *known_of(struct names *names,
                                     struct modules *modules,
                                     Dwfl_Module *dwfl_module)
@@ -165,8 +165,8 @@ static int take_module(Dwfl_Module *dwfl_module,
     return DWARF_CB_ABORT;
 }
 
-/* Have a module known from its file on this host. Returns 0, -ENOENT if it is
- * not there, or -ENOMEM. */
+/* Open a module from its file on this host. Returns 0, -ENOENT if that is not
+ * there, or -ENOMEM. */
 static int known_open(struct known **out, struct names *names, const char *text)
 {
     Dwfl_Module *dwfl_module = NULL;
@@ -206,7 +206,7 @@ int names_place(struct names *names,
     return 0;
 }
 
-/* Add a frame that is further in than the last; `function` is taken. */
+/* Append an inner frame; `function` is taken. */
 static int frame_add(struct name *name,
                      char *function,
                      const char *file,
@@ -224,9 +224,9 @@ static int frame_add(struct name *name,
     return 0;
 }
 
-/* The name of a function that is not inlined: its symbol, else what debug
- * information calls it, `source`, else its module and offset. The caller frees
- * it; NULL without memory. */
+/* The name of a function that is not inlined: its symbol, else `source`, its
+ * name in debug information, else its module and offset. The caller frees it;
+ * NULL without memory. */
 static char *function_of(const struct name *name,
                          const char *source,
                          const char *path,
@@ -250,7 +250,7 @@ static char *function_of(const struct name *name,
     return function;
 }
 
-/* Fill in what is known of an address. Returns 0 or -ENOMEM. */
+/* Look up the name of an address. Returns 0 or -ENOMEM. */
 static int name_make(struct name *name,
                      const char *module,
                      Dwfl_Module *dwfl_module)

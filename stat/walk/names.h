@@ -1,8 +1,8 @@
 /* names.h - names of addresses in modules.
  *
  * While a process is stopped its addresses become frames of a module and an
- * offset, which are the same in every process of one program and on every
- * host. One daemon that has seen a module names them later, all at once. */
+ * offset, which are the same in every process of one program and on every host.
+ * One daemon that has seen a module names all its frames later, at once. */
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -14,28 +14,28 @@
 
 struct names; /* modules seen, and names by module and offset; opaque */
 
-/* Make an empty memory. Returns 0 or -ENOMEM. */
+/* Make an empty collection. Returns 0 or -ENOMEM. */
 int names_new(struct names **out);
 
-/* Make a memory that reads modules which it has not seen from the files of this
- * host, if these are the same. Returns 0 or -ENOMEM. */
+/* Make a collection that opens unseen modules from the files of this host, if
+ * these are the same files. Returns 0 or -ENOMEM. */
 int names_new_from_files(struct names **out);
 
 /* Free `names`, and all frames it has given. NULL is fine. */
 void names_free(struct names *names);
 
-/* Make a frame without a name of the address `pc` in that process. Its module,
- * a build-id and a path, lives as long as `names`, which can name it from now
- * on, also when the process has gone. Returns 0 or -ENOMEM. */
+/* Make a frame without a name of the address `pc` in the process of `modules`.
+ * Its module, a build-id and a path, lives as long as `names`, which can name
+ * the frame even after the process has ended. Returns 0 or -ENOMEM. */
 int names_place(struct names *names,
                 struct modules *modules,
                 Dwarf_Addr pc,
                 struct frame *out);
 
-/* The name of a frame that has none, demangled: several frames, outermost
- * first, where functions are inlined there. Lines are given for the program
- * and its libraries, not for the C library. The frames and their strings live
- * as long as `names`. Returns 0, -ENOENT if `names` has not seen the module, or
+/* Find the demangled name of a frame without one: several frames, outermost
+ * first, where functions are inlined there. Lines are given for the program and
+ * its libraries, not for the C library. The frames and their strings live as
+ * long as `names`. Returns 0, -ENOENT if `names` has not seen the module, or
  * -ENOMEM.
  */
 int names_of(struct names *names,
@@ -44,14 +44,14 @@ int names_of(struct names *names,
              const struct frame **frames,
              size_t *count);
 
-/* A module in the one session in which it is looked up for all processes that
- * have it, and where it begins there; NULL if it was not seen. Borrowed. */
+/* A module in the one session for all processes that have mapped it, and its
+ * `start` there; NULL if it was not seen. Borrowed. */
 Dwfl_Module *names_module(const struct names *names,
                           const char *module,
                           Dwarf_Addr *start);
 
-/* The symbol at an address of `module`, as the linker has it: found sooner than
- * its name, but anew each time. NULL if there is none. Borrowed. */
+/* The linker's symbol at an address of `module`: found faster than its name,
+ * but not cached. NULL if there is none. Borrowed. */
 const char *names_symbol(const struct names *names,
                          const char *module,
                          uint64_t offset);

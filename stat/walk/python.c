@@ -17,35 +17,35 @@
 #define THREADS_MAX      32768
 #define FRAMES_MAX       20000
 
-/* Most bytes of a name, and of all tables of lines together: a program may make
- * believe that it has many large ones. */
+/* Most bytes of a name, and of all line tables together: a program may pretend
+ * that it has many large ones. */
 #define NAME_SIZE  512
 #define LINES_SIZE (8 << 20)
 
-/* Bytes of a frame and of a code object that are read; all known ones that are
- * asked for are within. */
+/* Bytes that are read of a frame and of a code object: all known members are
+ * within. */
 #define FRAME_SIZE 128
 #define CODE_SIZE  512
 
-/* Owners from this one on have frames that are only marks: a call of the
- * interpreter from C. */
+/* Frames with this owner or a higher one only mark a call of the interpreter
+ * from C. */
 #define OWNED_BY_C 3
 
-/* What a pointer in a frame has in its last bits besides, from 3.14 on. */
+/* Low bits of a pointer in a frame that are not part of it, from 3.14 on. */
 #define POINTER_TAGS UINT64_C(3)
 
-/* The offset of each member that is read, in bytes, in its struct. */
+/* The offsets in bytes of the members that are read, in their structs. */
 struct layout {
     uint64_t runtime_interpreters;
     uint64_t interpreter_next, interpreter_threads;
     uint64_t thread_next, thread_native_id, thread_frame;
-    bool frame_is_behind; /* thread_frame points to what points to it ... */
-    uint64_t frame_at;    /* ... here */
+    bool frame_is_behind; /* thread_frame points to a struct with ... */
+    uint64_t frame_at;    /* ... the pointer to the frame at this offset */
     uint64_t frame_code, frame_previous, frame_instruction, frame_owner;
-    uint64_t frame_is_entry; /* 0: the owner says it */
+    uint64_t frame_is_entry; /* 0: the owner tells */
     uint64_t code_file, code_name, code_lines, code_first_line, code_code;
     uint64_t text_length, text_state, text_ascii, text_other;
-    unsigned text_kind; /* the first bit of the kind in the state */
+    unsigned text_kind; /* lowest bit of the kind within the state */
     uint64_t bytes_size, bytes_bytes;
 };
 
@@ -104,10 +104,10 @@ static const struct layout layout_3_12 = {
     .bytes_bytes = 32,
 };
 
-/* From 3.13 on the interpreter's state begins with numbers that tell the layout
- * (_Py_DebugOffsets), in groups: which one begins each group. */
+/* From 3.13 on the interpreter's state begins with numbers that describe the
+ * layout (_Py_DebugOffsets). Here are the indexes of its groups. */
 struct described {
-    uint64_t version; /* its first two bytes */
+    uint64_t version; /* its upper two bytes */
     unsigned thread, frame, code, bytes, text;
 };
 
@@ -116,10 +116,10 @@ static const struct described described[] = {
     {0x030e, 22, 31, 39, 74, 77},
 };
 
-/* So many of these numbers are read. */
+/* How many of these numbers are read. */
 #define NUMBERS 81
 
-/* Of those the same in all versions. */
+/* The indexes that are the same in all versions. */
 enum {
     NUMBER_COOKIE,
     NUMBER_VERSION,
@@ -129,7 +129,7 @@ enum {
     NUMBER_INTERPRETER_THREADS,
 };
 
-/* A function, once. */
+/* A function; one entry for each code object. */
 struct code {
     UT_hash_handle hh;
     uint64_t address;
@@ -152,14 +152,14 @@ struct python {
     pid_t pid;
     uint64_t deadline_ns;
     struct layout layout;
-    size_t lines_size; /* of all tables */
+    size_t lines_size; /* of all line tables together */
     struct code *codes;
     struct thread *threads;
 };
 
 /* ---- where the interpreter is ---- */
 
-/* Fill in what the table of symbols `section` has. */
+/* Set the places that symbols in the table `section` give. */
 static void find_symbols(struct python_place *out,
                          Elf *elf,
                          Elf_Scn *section,
@@ -235,7 +235,7 @@ static uint64_t read_pointer(const struct python *python, uint64_t address)
                : 0;
 }
 
-/* Write one character in UTF-8. Returns how many bytes. */
+/* Write one character in UTF-8. Returns the number of bytes. */
 static size_t put_utf8(char *out, uint32_t c)
 {
     if (c < 0x80) {
@@ -260,8 +260,8 @@ static size_t put_utf8(char *out, uint32_t c)
     return 4;
 }
 
-/* Read the text object at `address`; of a long one the end, which of a path is
- * what matters. Returns a copy, or NULL: there is none, or no memory. */
+/* Read the text object at `address`. Of a long text the end is read, the part
+ * of a path that matters. Returns a copy, or NULL: no text, or no memory. */
 static char *read_text(const struct python *python, uint64_t address)
 {
     const struct layout *layout = &python->layout;
@@ -279,7 +279,7 @@ static char *read_text(const struct python *python, uint64_t address)
     kind = state & 7;
     if (!(state >> 3 & 1) || (kind != 1 && kind != 2 && kind != 4) ||
         length > INT32_MAX)
-        return NULL; /* not one block of characters of one size */
+        return NULL; /* not stored as one block of equal-size characters */
     start =
         address + (state >> 4 & 1 ? layout->text_ascii : layout->text_other);
     if (length > NAME_SIZE / kind) {
@@ -299,8 +299,8 @@ static char *read_text(const struct python *python, uint64_t address)
     return strndup(text, len);
 }
 
-/* Read the table of lines at `address` into `code`. Without it a function has
- * no lines. */
+/* Read the line table at `address` into `code`. Without it the function has no
+ * lines. */
 static void read_lines(struct python *python,
                        struct code *code,
                        uint64_t address)
@@ -333,7 +333,7 @@ static void code_free(struct code *code)
     free(code);
 }
 
-/* What is behind the last slash of `path`, which is freed. */
+/* The part of `path` after the last slash; `path` is freed. */
 static char *base_name(char *path)
 {
     char *slash = path ? strrchr(path, '/') : NULL;
@@ -343,7 +343,7 @@ static char *base_name(char *path)
     return path;
 }
 
-/* Whether a file is of Python's own library, or of a package that is installed
+/* Whether a file belongs to Python's own library, or to a package installed
  * beside it. */
 static bool is_library(const char *path)
 {
@@ -386,7 +386,7 @@ static const struct code *code_at(struct python *python, uint64_t address)
 
 /* ---- lines ---- */
 
-/* Read a number of 6 bits a byte, and go behind it. */
+/* Read a number with 6 bits per byte, and advance `at`. */
 static uint32_t next_number(const struct code *code, size_t *at)
 {
     uint32_t number = 0;
@@ -410,10 +410,10 @@ static int32_t next_signed(const struct code *code, size_t *at)
     return number & 1 ? -(int32_t)(number >> 1) : (int32_t)(number >> 1);
 }
 
-/* The line of the instruction `offset` bytes from the begin of the code. The
- * table has entries (PEP 626, "location table"): a byte with a mark, a kind,
- * and how many instructions; then, by its kind, how the line differs from the
- * one before, and columns. */
+/* The line of the instruction `offset` bytes from the beginning of the code. An
+ * entry of the table (PEP 626, "location table") is a byte with a mark, a kind,
+ * and a number of instructions; then, by kind, the difference to the previous
+ * line, and columns. */
 static uint32_t line_of(const struct code *code, int64_t offset)
 {
     int64_t behind = 0, line = code->first_line;
@@ -433,7 +433,7 @@ static uint32_t line_of(const struct code *code, int64_t offset)
         if (offset < behind)
             return kind == 15 || line < 0 || line > INT32_MAX ? 0
                                                               : (uint32_t)line;
-        /* Columns end where the next entry begins. */
+        /* Columns continue up to the next entry. */
         while (at < code->lines_size && !(code->lines[at] & 0x80))
             at++;
     }
@@ -442,15 +442,15 @@ static uint32_t line_of(const struct code *code, int64_t offset)
 
 /* ---- threads and their frames ---- */
 
-/* Whether the interpreter has made up this code, to call a constructor: it says
- * that its file is "__init__", and has no lines. */
+/* Whether the interpreter has generated this code, to call a constructor: its
+ * file is "__init__", and it has no lines. */
 static bool is_made_up(const struct code *code)
 {
     return strcmp(code->file, "__init__") == 0 &&
            strcmp(code->function, "__init__") == 0;
 }
 
-/* Read the frames from `address` on, innermost first, then turn them round. */
+/* Read the frames from `address` on, innermost first, then reverse them. */
 static int read_frames(struct python *python,
                        struct thread *thread,
                        uint64_t address)
@@ -498,8 +498,8 @@ static int read_frames(struct python *python,
     return 0;
 }
 
-/* Read one thread, of which the interpreter's struct is at `address`. Returns
- * 0; -EEXIST if it was read before, so the list is broken; or -ENOMEM. */
+/* Read one thread, whose struct is at `address`. Returns 0, -EEXIST if it was
+ * read before because the list is broken, or -ENOMEM. */
 static int read_thread(struct python *python, uint64_t address)
 {
     const struct layout *layout = &python->layout;
@@ -527,7 +527,7 @@ static int read_thread(struct python *python, uint64_t address)
     return read_frames(python, thread, frame);
 }
 
-/* The offsets that the interpreter has of itself. Returns whether they can be. */
+/* Read the offsets that the interpreter describes, if they are plausible. */
 static bool read_layout(struct python *python,
                         uint64_t runtime,
                         const struct described *where)
@@ -582,7 +582,7 @@ static bool read_layout(struct python *python,
            layout->text_state <= layout->text_ascii - 4;
 }
 
-/* Find the layout of the version that is there. Returns whether it is known. */
+/* Find the layout of the interpreter's version. Returns whether it is known. */
 static bool find_layout(struct python *python, const struct python_place *place)
 {
     unsigned long version = 0;

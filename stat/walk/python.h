@@ -1,10 +1,10 @@
-/* python.h - the functions in which the threads of a Python program are.
+/* python.h - the Python functions in which the threads of a process are.
  *
- * The stack of CPython's interpreter says nothing of the program that it runs:
- * the interpreter keeps the frames of that apart, in memory of its own. They
- * are read from outside while the process is stopped. Known are CPython 3.11
- * and 3.12, whose layouts stand here, and 3.13 and 3.14, which describe their
- * own; not those built without the global lock. */
+ * The stack of CPython's interpreter does not show the Python program: the
+ * interpreter keeps the program's frames in its own memory. They are read from
+ * outside while the process is stopped. Supported are CPython 3.11 and 3.12,
+ * whose layouts are defined here, and 3.13 and 3.14, which describe their own
+ * layout; builds without the global lock are not. */
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Where a process has an interpreter. All 0: nowhere. */
+/* Where a process has its interpreter. All 0: it has none. */
 struct python_place {
     pid_t pid;
-    Dwarf_Addr runtime; /* its state */
-    Dwarf_Addr version; /* its version number */
+    Dwarf_Addr runtime; /* the interpreter's state */
+    Dwarf_Addr version; /* the interpreter's version number */
     Dwarf_Addr eval;    /* the function that runs a program's frames ... */
     Dwarf_Addr behind;  /* ... ends before this */
-    Dwarf_Addr first;   /* the module that it is in ... */
+    Dwarf_Addr first;   /* the module with the interpreter ... */
     Dwarf_Addr last;    /* ... ends before this */
 };
 
@@ -40,10 +40,10 @@ struct python; /* opaque */
  * there; if not, `out` is as it was. */
 bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid);
 
-/* Read the frames of all threads of a process that is stopped, no more from
- * `deadline_ns` of CLOCK_MONOTONIC on. `*out` is NULL if there is no
- * interpreter at `place`, or none that is known.
- * Returns 0 or -ENOMEM; what cannot be read is left out. */
+/* Read the frames of all threads of a stopped process, until `deadline_ns` of
+ * CLOCK_MONOTONIC. `*out` is NULL if there is no interpreter at `place`, or one
+ * of an unknown version. Returns 0 or -ENOMEM; frames that cannot be read are
+ * left out. */
 int python_read(struct python **out,
                 const struct python_place *place,
                 uint64_t deadline_ns);
@@ -51,8 +51,8 @@ int python_read(struct python **out,
 /* Free `python`. NULL is fine. */
 void python_free(struct python *python);
 
-/* The frames of the thread that is `tid` for its own process (in a container
- * not for us), outermost first; none if it runs nothing in Python. Borrowed. */
+/* The frames of the thread with the id `tid` in its own process (in a container
+ * not ours), outermost first; none if it runs no Python. Borrowed. */
 const struct python_frame *python_frames(const struct python *python,
                                          pid_t tid,
                                          size_t *count);

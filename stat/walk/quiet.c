@@ -11,8 +11,8 @@
 
 #include "stat/walk/thread.h"
 
-/* Calls that return EINTR after a stop. Those of sockets do so where a time-out
- * was set, which cannot be seen from outside. */
+/* Calls that return EINTR after a stop. Calls on sockets do so if a timeout is
+ * set, which cannot be seen from outside. */
 static const long calls[] = {
 #ifdef SYS_epoll_wait
     SYS_epoll_wait,
@@ -39,8 +39,8 @@ static bool is_such_call(long number)
 
 #if defined(__x86_64__)
 
-/* The registers of the arguments, the stack pointer and the pc, in the order in
- * which the kernel tells them. */
+/* The registers of the arguments, the stack pointer and the pc, in the kernel's
+ * order. */
 static const unsigned char order[] = {5, 4, 1, 10, 8, 9, 7, QUIET_PC};
 
 /* Read the registers from the text of /proc/PID/task/TID/syscall: the number of
@@ -73,7 +73,7 @@ static bool read_registers(struct quiet *out, const char *text)
 
 #endif
 
-/* How often the thread has left a processor, of its own will and not. Returns
+/* Read how often the thread has left a processor, voluntarily or not. Returns
  * whether the kernel tells. */
 static bool read_switches(unsigned long *out, pid_t pid, pid_t tid)
 {
@@ -88,7 +88,7 @@ static bool read_switches(unsigned long *out, pid_t pid, pid_t tid)
         return false;
     *out = 0;
     while (fgets(line, sizeof(line), file)) {
-        const char *at = strstr(line, word); /* also behind "non" */
+        const char *at = strstr(line, word); /* also after "non" */
 
         if (!at)
             continue;
@@ -99,8 +99,8 @@ static bool read_switches(unsigned long *out, pid_t pid, pid_t tid)
     return found == 2;
 }
 
-/* Read what the kernel tells of the call in which a thread is. Returns whether
- * it tells. */
+/* Read what the kernel tells about the system call of a thread. Returns whether
+ * it does. */
 static bool read_call(char *text, size_t size, pid_t pid, pid_t tid)
 {
     char path[96];
@@ -135,7 +135,7 @@ bool quiet_look(struct quiet *out, pid_t pid, pid_t tid)
     *out = (struct quiet){.known = 0};
     if (thread_status(&status, pid, tid) < 0 || status.state != 'S')
         return false;
-    /* First the number: if the thread runs between the two, it is too low. */
+    /* The count first: if the thread runs in between, the count is too low. */
     return read_switches(&out->switches, pid, tid) &&
            read_call(text, sizeof(text), pid, tid) && read_registers(out, text);
 }

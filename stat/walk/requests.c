@@ -8,48 +8,47 @@
 
 #include "stat/walk/memory.h"
 
-/* Bytes of the name of a class of Open MPI that are read. */
+/* Bytes of the class name of an Open MPI object that are read. */
 #define CLASS_SIZE 32
 
 /* Most bytes of a library's variables that are searched. */
 #define VARIABLES_MAX ((size_t)16 << 20)
 
-/* What both have in common: whether a request is known, and may be waited for. */
+/* Whether a request is known, and may still be incomplete. */
 enum state {
-    STATE_COMPLETE, /* or none at all */
+    STATE_COMPLETE, /* or no request at all */
     STATE_UNKNOWN,
     STATE_PENDING,
 };
 
-/* The calls that are looked at. */
+/* The process and library that are examined. */
 struct looking {
     Dwfl *dwfl;
     pid_t pid;
-    uint64_t table; /* MPICH's first request; 0: it is Open MPI, if any */
+    uint64_t table; /* the first request of MPICH; 0: Open MPI, if any */
 };
 
-/* A request of Open MPI 4.1 as its layer ob1 has it: an object, then what all
- * requests have, then what those of messages have. */
+/* A request of Open MPI 4.1, layer ob1: an object, then the members of all
+ * requests, then those of messages. */
 struct open_request {
     uint64_t class;
     unsigned char list[80];
     uint64_t complete; /* OPEN_COMPLETE, or the waiting thread's object */
     int32_t state;
     unsigned char calls[52];
-    uint64_t communicator; /* of a request of any kind */
+    uint64_t communicator; /* for a request of any kind */
     unsigned char layer[16];
     uint64_t message_communicator;
     unsigned char convertor[288];
     int32_t peer;
     int32_t tag;
-    uint64_t process; /* of the peer; of any it is an earlier one, or 0 */
+    uint64_t process; /* of the peer; for any peer, an earlier one or 0 */
 };
 
 #define OPEN_COMPLETE 1
 #define OPEN_ACTIVE   2
 
-/* Read the name of the class of an object of Open MPI. Returns whether it has
- * one. */
+/* Read the class name of an Open MPI object. Returns whether it has one. */
 static bool open_class(char name[static CLASS_SIZE], pid_t pid, uint64_t object)
 {
     uint64_t class, text;
@@ -76,7 +75,7 @@ bool requests_is_open_world(Dwfl *dwfl, uint64_t communicator)
     return name && offset == 0 && strncmp(name, world, strlen(world)) == 0;
 }
 
-/* Look at the request at `address`. */
+/* Examine the request at `address`. */
 static enum state open_state(struct request *out,
                              const struct looking *looking,
                              uint64_t address)
@@ -101,7 +100,7 @@ static enum state open_state(struct request *out,
         request.peer < -1 || request.tag < -1 ||
         (request.process == 0 && request.peer != -1))
         return STATE_UNKNOWN;
-    /* Of another version the peer is elsewhere: what is behind it shows that. */
+    /* In another version the peer is elsewhere, and no process follows it. */
     if (request.process && (!open_class(class, looking->pid, request.process) ||
                             strcmp(class, "ompi_proc_t") != 0))
         return STATE_UNKNOWN;
@@ -111,22 +110,22 @@ static enum state open_state(struct request *out,
     return STATE_PENDING;
 }
 
-/* A request of MPICH 4.0, with what its device ch4 has. */
+/* A request of MPICH 4.0, with the members of its device ch4. */
 struct mpich_request {
     uint32_t handle;
     int32_t references;
     int32_t kind;
     int32_t unused;
-    uint64_t counter; /* its address: of what is next */
+    uint64_t counter; /* address of `pending` */
     int32_t pending;
     unsigned char device[148];
-    uint64_t message; /* UCX's request */
+    uint64_t message; /* the request of UCX */
     unsigned char more[88];
 };
 
-/* What a receive of UCX 1.13 has before the address of its request. */
+/* The bytes of a receive of UCX 1.13 before the address of its request. */
 struct ucx_receive {
-    uint64_t request; /* MPICH's */
+    uint64_t request; /* the request of MPICH */
     unsigned char queue[168];
     uint64_t tag; /* a communicator, a rank, a tag: of 16, 16 and 32 bits */
     uint64_t mask;
@@ -142,8 +141,8 @@ struct ucx_receive {
 #define UCX_ONE_TAG   0x9fffffff
 #define UCX_ANY_TAG   0x90000000
 
-/* Find the variables of the library that has `callee`. Returns how many bytes
- * they are; 0 if there are none. */
+/* Find the variables of the library that contains `callee`. Returns their size
+ * in bytes; 0 if there are none. */
 static size_t find_variables(uint64_t *begin, Dwfl *dwfl, Dwarf_Addr callee)
 {
     Dwfl_Module *module = dwfl_addrmodule(dwfl, callee);
@@ -163,8 +162,8 @@ static size_t find_variables(uint64_t *begin, Dwfl *dwfl, Dwarf_Addr callee)
     return 0;
 }
 
-/* Find the table of the first requests: each has its number. Returns its address,
- * or 0. */
+/* Find the table of the first requests, each of which has its number. Returns
+ * its address, or 0. */
 static uint64_t find_table(pid_t pid, Dwfl *dwfl, Dwarf_Addr callee)
 {
     const size_t size = MPICH_TABLE * sizeof(struct mpich_request);
@@ -190,7 +189,7 @@ static uint64_t find_table(pid_t pid, Dwfl *dwfl, Dwarf_Addr callee)
     return found;
 }
 
-/* Look at the request `handle`. */
+/* Examine the request `handle`. */
 static enum state mpich_state(struct request *out,
                               const struct looking *looking,
                               uint32_t handle)

@@ -1,8 +1,8 @@
-/* requests.h - what requests of MPI wait for, such as those of MPI_Waitall().
+/* requests.h - what MPI requests wait for, such as those of MPI_Waitall().
  *
- * Libraries keep no description of their requests. Those of Open MPI (4.1, its
- * layer ob1) and the receives of MPICH (4.0, over UCX) are known, and a request
- * counts only if what it points to shows that it is one. */
+ * MPI libraries do not describe their requests. Those of Open MPI (4.1, layer
+ * ob1) and the receives of MPICH (4.0, over UCX) are known. A request counts
+ * only if the memory that it points to shows that it is one. */
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -10,23 +10,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* So many requests of one call are looked at. */
+/* Most requests of one call that are examined. */
 #define REQUESTS_MAX 64
 
 /* A request that is not complete. */
 struct request {
-    bool receives; /* else it sends */
-    bool world;    /* in MPI_COMM_WORLD: else its ranks have other numbers */
+    bool receives; /* false: it sends */
+    bool world;    /* in MPI_COMM_WORLD; else its ranks have other numbers */
     int32_t peer;  /* -1: any */
     int32_t tag;   /* -1: any */
 };
 
 /* Find what a call waits for.
  *
- * out      becomes the first of its requests that is known and not complete
- * pid      is running, or not: what is read may be broken
- * callee   where the function of MPI begins
- * address  of the array of requests, of which there are `count`
+ * out      becomes the first request that is known and not complete
+ * pid      the process; it may run, so that what is read may be inconsistent
+ * callee   where the MPI function begins
+ * address  of the array of `count` requests
  *
  * Returns how many of them may not be complete; 0 if none of them is known. */
 uint32_t requests_find(struct request *out,

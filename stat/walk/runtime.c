@@ -4,26 +4,26 @@
 #include <string.h>
 #include <strings.h>
 
-/* What calls of a runtime begin with, in lower case. */
+/* Prefixes of a runtime's calls, in lower case. */
 static const char *const calls[] = {"mpi_", "pmpi_", "pthread_", NULL};
 
-/* The same of calls of OpenMP that spin, as clang makes them. */
+/* Prefixes of the OpenMP calls that spin, as clang generates them. */
 static const char *const spinning[] = {"kmpc_set_lock", "kmpc_set_nest_lock",
                                        "kmpc_critical", "kmpc_barrier", NULL};
 
-/* What the files of libraries of MPI begin with. A program can have called a
- * function of them that has no name: MPICH's MPI_Waitany() jumps to one. */
+/* Prefixes of the files of MPI libraries. A program may have called a function
+ * in them that has no name: MPICH's MPI_Waitany() jumps to one. */
 static const char *const mpi_libraries[] = {"libmpi.so",    "libmpi_",
                                             "libmpich.so",  "libmpichfort.so",
                                             "libmpicxx.so", NULL};
 
-/* What functions inside of one begin with; and the names of the functions in
- * which progress threads of Open MPI and PMIx begin. */
+/* Prefixes of functions inside these libraries, and the names of the functions
+ * in which progress threads of Open MPI and PMIx begin. */
 static const char *const insides[] = {
     "ompi_", "opal_", "orte_", "prte_", "pmix_",           "mca_", "mpid",
     "mpir_", "ucs_",  "ucp_",  "uct_",  "progress_engine", NULL};
 
-/* What the files of their libraries begin with. */
+/* Prefixes of the files of these libraries. */
 static const char *const libraries[] = {
     "libmpi",    "libopen-pal", "libopen-rte", "libpmix", "libprrte",
     "libucs",    "libucp",      "libuct",      "libucm",  "libfabric",
@@ -38,7 +38,7 @@ static bool begins(const char *text, const char *const *starts)
     return false;
 }
 
-/* `function` without what libraries put before their names. */
+/* `function` without the prefixes of the C library. */
 static const char *bare_name(const char *function)
 {
     while (*function == '_')
@@ -109,8 +109,8 @@ bool runtime_is_own(const struct tree *tree, uint32_t node)
     return child == behind && behind > node + 1;
 }
 
-/* Where the name of a function begins: templates of C++ have the type that they
- * return before it, "void std::__invoke_impl<void, …>(…)". */
+/* Where the name of a function begins: the name of a C++ template is preceded
+ * by its return type, "void std::__invoke_impl<void, …>(…)". */
 static const char *name_behind_type(const char *function)
 {
     const char *begin = function;

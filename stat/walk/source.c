@@ -8,14 +8,14 @@
 /* The functions and blocks around an address, innermost first. */
 struct scopes {
     Dwarf_Addr address;
-    bool everywhere; /* look into functions that do not have it, too */
+    bool everywhere; /* also look into functions that do not contain it */
     int depth;
     size_t count;
-    Dwarf_Die *list; /* SOURCE_SCOPES_MAX */
+    Dwarf_Die *list; /* of SOURCE_SCOPES_MAX */
 };
 
-/* The unit that has `pc`. Compilers of LLVM write no table of addresses: then
- * each unit is asked. */
+/* The unit that contains `pc`. LLVM's compilers write no table of addresses:
+ * then each unit is searched. */
 static Dwarf_Die *find_unit(Dwfl_Module *dwfl_module,
                             Dwarf_Addr pc,
                             Dwarf_Addr *bias)
@@ -30,11 +30,11 @@ static Dwarf_Die *find_unit(Dwfl_Module *dwfl_module,
     return NULL;
 }
 
-/* Find what is around the address in `parent`. Returns whether a function
- * is. The scopes that dwarf_getscopes() finds will not do: it goes on from an
- * inlined function where that was written, not where it was called, and does
- * not look for the body of an OpenMP region, which stands in its function but
- * has addresses of its own. */
+/* Find the scopes around the address in `parent`. Returns whether one is a
+ * function. dwarf_getscopes() will not do: from an inlined function it
+ * continues where the function was written, not where it was called. It also
+ * misses the body of an OpenMP region, which is inside its function but has
+ * other addresses. */
 static bool find_scopes(struct scopes *scopes, Dwarf_Die *parent)
 {
     bool found = false;
@@ -75,7 +75,7 @@ static bool find_scopes(struct scopes *scopes, Dwarf_Die *parent)
     return found;
 }
 
-/* Find all that is around `pc` in `unit`. Returns how many these are. */
+/* Find all scopes around `pc` in `unit`. Returns how many. */
 static size_t unit_scopes(Dwarf_Die *list, Dwarf_Die *unit, Dwarf_Addr pc)
 {
     struct scopes scopes = {.address = pc, .list = list};
@@ -97,7 +97,7 @@ size_t source_scopes(Dwarf_Die scopes[static SOURCE_SCOPES_MAX],
     return unit ? unit_scopes(scopes, unit, pc - *bias) : 0;
 }
 
-/* How the linker would see a function, in C++; NULL in C. */
+/* The linker's name of a function, in C++; NULL in C. */
 static const char *linkage_name(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
@@ -106,7 +106,7 @@ static const char *linkage_name(Dwarf_Die *die)
         dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 }
 
-/* A number that stands at a call that was inlined, else `missing`. */
+/* A number given at an inlined call, else `missing`. */
 static size_t number_of(Dwarf_Die *die, unsigned name, size_t missing)
 {
     Dwarf_Attribute attribute;
@@ -156,7 +156,7 @@ size_t source_find(struct source *out,
                          : NULL;
         place.line = (int)number_of(scope, DW_AT_call_line, 0);
     }
-    /* No function: what is left is the place alone. */
+    /* No function was found: only the place is known. */
     place.name = place.linkage = NULL;
     if (count == max)
         count--;

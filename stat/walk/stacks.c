@@ -16,31 +16,31 @@
 #include "stat/walk/thread.h"
 #include "stat/walk/waits.h"
 
-/* Of a stack that is deeper than WALK_DEPTH_MAX the innermost half of that is
- * kept at the front, and behind it goes round what came last: in the end the
- * outermost. */
+/* Of a stack deeper than WALK_DEPTH_MAX the innermost half is kept at the
+ * front. The rest of the room is a ring, in which the outermost frames remain
+ * in the end. */
 #define INNER_MAX (WALK_DEPTH_MAX / 2)
 #define OUTER_MAX (WALK_DEPTH_MAX - INNER_MAX)
 
-/* Most frames of a stack that are not in the program. */
+/* Most frames of a stack that are notes. */
 #define NOTES_MAX 8
 
 /* Longest note. */
 #define NOTE_SIZE (THREAD_PLACE_SIZE + 64)
 
-/* Above so many frames after which a walk was given up only their first digit
- * is said: stacks with different notes are not merged. */
+/* From this many frames on, "walk given up" shows only the first digit of their
+ * number: stacks with different notes are not merged. */
 #define GIVEN_UP_EXACT 100
 
 /* The addresses on one stack, innermost first. */
 struct stack {
     pid_t tid;
     enum stop_state state;
-    bool truncated; /* unwinding broke off: there are more frames */
-    bool given_up;  /* ... for want of time */
-    size_t count;   /* of frames that were there */
+    bool truncated; /* unwinding failed: there are more frames */
+    bool given_up;  /* ... for lack of time */
+    size_t count;   /* of all frames, also those not kept */
     Dwarf_Addr *pcs;
-    struct waits *waits; /* what tells whom it waits for; NULL: nothing */
+    struct waits *waits; /* what the thread waits for; NULL: not asked */
 };
 
 /* What a thread did before it was stopped. */
@@ -53,14 +53,14 @@ struct before {
 struct stacks {
     const struct walk_options *options;
     pid_t pid;
-    int signal; /* which had stopped it before; 0: none */
+    int signal; /* that had stopped the process before; 0: none */
     struct stack *stacks;
     size_t count;
     size_t left_out;
     struct before *before;
     const struct python_place *place;
-    struct python *python;         /* NULL: the program is none of Python's */
-    struct frame notes[NOTES_MAX]; /* of the stack that is passed on */
+    struct python *python;         /* NULL: not a Python program */
+    struct frame notes[NOTES_MAX]; /* of the stack that is being passed on */
     char texts[NOTES_MAX][NOTE_SIZE];
     size_t note_count;
 };
@@ -69,10 +69,10 @@ struct stacks {
 struct taking {
     struct stack *stack;
     pid_t pid;
-    bool waits; /* it is to be known whom the thread waits for */
+    bool waits; /* find what the thread waits for */
     uint64_t deadline_ns;
-    struct unwind *unwind; /* NULL: of a core file */
-    Dwarf_Addr last;       /* the outermost so far */
+    struct unwind *unwind; /* NULL: a core file */
+    Dwarf_Addr last;       /* the outermost frame so far */
     Dwarf_Addr pcs[WALK_DEPTH_MAX];
 };
 
@@ -104,8 +104,7 @@ void stacks_free(struct stacks *stacks)
     free(stacks);
 }
 
-/* Note what one thread does, if that is one of the states that say
- * something. */
+/* Note the state of one thread, if it is one that is shown. */
 static int look_at(struct stacks *stacks, pid_t tid)
 {
     char place[THREAD_PLACE_SIZE] = "";
@@ -150,7 +149,7 @@ int stacks_look(struct stacks *stacks)
     snprintf(path, sizeof(path), "/proc/%d/task", (int)stacks->pid);
     folder = opendir(path);
     if (!folder)
-        return 0; /* stopping will say why */
+        return 0; /* the stop will report why */
     while (r == 0 && (entry = readdir(folder)) != NULL)
         if (entry->d_name[0] != '.' &&
             HASH_COUNT(stacks->before) < stacks->options->threads_max)
@@ -159,7 +158,7 @@ int stacks_look(struct stacks *stacks)
     return r;
 }
 
-/* For libdwfl: one more frame. */
+/* For libdwfl: take one more frame. */
 static int frame_take(Dwfl_Frame *state, void *arg)
 {
     struct taking *taking = arg;
@@ -182,13 +181,13 @@ static int frame_take(Dwfl_Frame *state, void *arg)
     stack->count++;
     if (stack->waits)
         waits_take_frame(stack->waits, state);
-    /* A return address is behind the call, perhaps in the next line. */
+    /* A return address is after the call, perhaps in the next line. */
     taking->last = activation ? pc : pc - 1;
     taking->pcs[at] = taking->last;
     return DWARF_CB_OK;
 }
 
-/* Keep what was taken. Returns 0 or -ENOMEM. */
+/* Keep the frames taken. Returns 0 or -ENOMEM. */
 static int taking_keep(const struct taking *taking)
 {
     struct stack *stack = taking->stack;
@@ -201,8 +200,8 @@ static int taking_keep(const struct taking *taking)
     return 0;
 }
 
-/* Take one stack again from its beginning. Returns whether it ended as stacks
- * do. */
+/* Take one stack from the beginning. Returns whether unwinding reached its
+ * end. */
 static bool take_from(struct taking *taking,
                       const struct modules *modules,
                       const struct quiet *quiet)
@@ -221,9 +220,9 @@ static bool take_from(struct taking *taking,
     return whole;
 }
 
-/* Take the stack of a thread that sleeps. What a function has saved of its
- * caller's registers is known; where another one is needed, as a frame pointer
- * may be, the stack seems to end. Returns whether it is whole. */
+/* Take the stack of a sleeping thread. Only some of its registers are known: if
+ * unwinding needs another one, such as a frame pointer, the stack seems to end.
+ * Returns whether the stack is complete. */
 static bool take_quiet(struct taking *taking,
                        const struct modules *modules,
                        const struct quiet *quiet,
@@ -234,8 +233,8 @@ static bool take_quiet(struct taking *taking,
            quiet_is_same(quiet, pid, taking->stack->tid);
 }
 
-/* Take the stacks from number `first` on, of threads that are not yet
- * `known`. `wanted[i]` becomes whether it must be held for that. */
+/* Take the stacks of threads that have none yet. `wanted[i]` becomes whether
+ * thread i must be held for that. */
 static int take_all(struct stacks *stacks,
                     const struct stop *stop,
                     const struct modules *modules,
@@ -273,7 +272,7 @@ static int take_all(struct stacks *stacks,
     return r;
 }
 
-/* Room for the stacks of all threads there are. */
+/* Make room for the stacks of all threads. */
 static int reserve_stacks(struct stacks *stacks,
                           const struct stop *stop,
                           bool **wanted)
@@ -323,7 +322,7 @@ int stacks_take(struct stacks *stacks,
     return r;
 }
 
-/* For libdwfl: one thread of a core file. */
+/* For libdwfl: take the stack of one thread of a core file. */
 static int core_thread(Dwfl_Thread *thread, void *arg)
 {
     struct taking taking = {.deadline_ns = UINT64_MAX};
@@ -346,18 +345,18 @@ int stacks_take_core(struct stacks *stacks, const struct modules *modules)
                : -EIO;
 }
 
-/* The address number `index` of those that are kept, outermost first. */
+/* The kept address number `index`, outermost first. */
 static Dwarf_Addr address_at(const struct stack *stack, size_t index)
 {
     size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
-    size_t number = kept - 1 - index; /* innermost first */
+    size_t number = kept - 1 - index; /* counts from the innermost */
 
     if (stack->count > WALK_DEPTH_MAX && number >= INNER_MAX)
         number = INNER_MAX + (stack->count - 1 - INNER_MAX - index) % OUTER_MAX;
     return stack->pcs[number];
 }
 
-/* A frame that is not in the program; valid for the present stack. */
+/* Make a note for the present stack, for which it is valid. */
 __attribute__((format(printf, 2, 3))) static struct frame note(
     struct stacks *stacks, const char *format, ...)
 {
@@ -370,8 +369,8 @@ __attribute__((format(printf, 2, 3))) static struct frame note(
     return FRAME_NOTE(text);
 }
 
-/* The name of a thread that has one of its own; digits, which count the threads
- * of one kind, as "#". Returns whether it has. */
+/* Find the name of a thread, if it has one of its own. Digits, which count
+ * threads of one kind, become "#". Returns whether it has one. */
 static bool own_name(char *text, const struct stacks *stacks, pid_t tid)
 {
     struct thread_status process, thread;
@@ -409,7 +408,7 @@ static size_t add_head_frames(struct stacks *stacks,
     return count;
 }
 
-/* How many frames are said to have been walked. */
+/* The number of walked frames to show. */
 static size_t rounded(size_t count)
 {
     size_t unit = 1;
@@ -419,7 +418,7 @@ static size_t rounded(size_t count)
     return count / unit * unit;
 }
 
-/* That there is no time for more. */
+/* A note that there was no time for more. */
 static struct frame given_up(struct stacks *stacks, const struct stack *stack)
 {
     uint32_t ms = stacks->options->max_stop_ms;
@@ -432,8 +431,8 @@ static struct frame given_up(struct stacks *stacks, const struct stack *stack)
                 rounded(stack->count));
 }
 
-/* Append the frames of one call of the interpreter; those from `*next` on are
- * left. Returns how many. */
+/* Append the Python frames of one call of the interpreter, from `*next` on.
+ * Returns how many. */
 static size_t add_python_call(struct frame *frames,
                               const struct python_frame *python,
                               size_t python_count,
@@ -453,15 +452,15 @@ static size_t add_python_call(struct frame *frames,
     return count;
 }
 
-/* Whether an address is in the interpreter. */
+/* Whether an address is in the interpreter's module. */
 static bool is_interpreter(const struct stacks *stacks, Dwarf_Addr pc)
 {
     return pc >= stacks->place->first && pc < stacks->place->last;
 }
 
-/* Put the program's frames together, outermost first. Behind a call of
- * Python's interpreter are the frames that it runs; its own are left out,
- * unless they are wanted. Returns how many frames, or -ENOMEM. */
+/* Assemble the frames of the program, outermost first. The Python frames follow
+ * their call of the interpreter; the interpreter's own are left out, unless
+ * they are wanted. Returns how many frames, or -ENOMEM. */
 static ssize_t add_frames(struct stacks *stacks,
                           struct frame *frames,
                           const struct stack *stack,
@@ -480,8 +479,8 @@ static ssize_t add_frames(struct stacks *stacks,
     for (i = 0; i <= kept; i++) {
         Dwarf_Addr pc = i < kept ? address_at(stack, i) : 0;
 
-        /* A call in a part of the interpreter that has no symbol is missed:
-         * then its frames are here. */
+        /* Frames are left if a call is in a part of the interpreter that has no
+         * symbol. */
         while (left == 0 && next < python_count)
             count +=
                 add_python_call(frames + count, python, python_count, &next);
@@ -503,8 +502,8 @@ static ssize_t add_frames(struct stacks *stacks,
     return (ssize_t)count;
 }
 
-/* Cut the middle out of frames that became too many by those of Python. Returns
- * how many are left. */
+/* Cut the middle out of a stack that became too deep with the frames of Python.
+ * Returns how many are left. */
 static size_t cut_middle(struct frame *frames, size_t count)
 {
     if (count <= WALK_DEPTH_MAX + 1)
@@ -515,8 +514,7 @@ static size_t cut_middle(struct frame *frames, size_t count)
     return WALK_DEPTH_MAX + 1;
 }
 
-/* Append whom the thread waits for. Returns how many frames these are, or
- * -ENOMEM. */
+/* Append notes on what the thread waits for. Returns how many, or -ENOMEM. */
 static int add_waits(struct stacks *stacks,
                      struct frame *frames,
                      const struct stack *stack,
@@ -535,7 +533,7 @@ static int add_waits(struct stacks *stacks,
     return count;
 }
 
-/* Place the frames of one stack and pass them on. */
+/* Turn the addresses of one stack into frames and pass them on. */
 static int stack_pass(struct stacks *stacks,
                       const struct stack *stack,
                       struct names *names,
@@ -583,7 +581,7 @@ out:
     return r;
 }
 
-/* Pass on a stack of one note. */
+/* Pass on a stack that consists of one note. */
 static int note_pass(
     struct stacks *stacks, pid_t tid, const char *text, walk_fn fn, void *arg)
 {
@@ -594,8 +592,8 @@ static int note_pass(
     return fn(arg, tid, frames, count);
 }
 
-/* Say of a thread that has not stopped what it does. Returns false if it has
- * ended meanwhile. */
+/* Describe the state of a thread that did not stop. Returns false if it has
+ * ended. */
 static bool say_asked(char *text, const struct stacks *stacks, pid_t tid)
 {
     char place[THREAD_PLACE_SIZE];
@@ -614,8 +612,8 @@ static bool say_asked(char *text, const struct stacks *stacks, pid_t tid)
     return true;
 }
 
-/* Say how the first thread has ended, which the others may outlive. Returns
- * false if it has gone. */
+/* Describe how the first thread ended, which others may outlive. Returns false
+ * if it no longer exists. */
 static bool say_ended(char *text, const struct stacks *stacks, bool others)
 {
     struct thread_status status;
@@ -663,7 +661,7 @@ int stacks_pass(struct stacks *stacks,
                            say_ended(text, stacks, others > 0))
             r = note_pass(stacks, stack->tid, text, fn, arg);
         else
-            continue; /* it has ended meanwhile */
+            continue; /* it has ended since */
         ++*passed;
     }
     if (r == 0 && stacks->left_out > 0) {

@@ -1,5 +1,5 @@
-/* stacks.h - the addresses on the stacks of one process, until they are placed.
- * Taken while it is stopped, passed on when it runs again. */
+/* stacks.h - the addresses on the stacks of one process. They are taken while
+ * it is stopped, and become frames when it runs again. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,14 +23,13 @@ int stacks_new(struct stacks **out,
 /* Free `stacks`. NULL is fine. */
 void stacks_free(struct stacks *stacks);
 
-/* Before it is stopped: note which threads run, and the state of the others
- * where that is wanted.
- * Returns 0 or -ENOMEM. */
+/* Before the process is stopped, note which threads run, and the state of the
+ * others if the options ask for it. Returns 0 or -ENOMEM. */
 int stacks_look(struct stacks *stacks);
 
-/* Take the addresses of all threads that `stop` holds or lets be, of a session
- * to which `unwind` is attached; hold those that it lets be if that does not
- * work otherwise; no more from `deadline_ns` of CLOCK_MONOTONIC on.
+/* Take the addresses on the stacks of all threads that `stop` holds or spares,
+ * in a session to which `unwind` is attached. Hold a spared thread if its stack
+ * cannot be taken otherwise. Give up at `deadline_ns` of CLOCK_MONOTONIC.
  * Returns 0 or a negative errno. */
 int stacks_take(struct stacks *stacks,
                 struct stop *stop,
@@ -38,13 +37,13 @@ int stacks_take(struct stacks *stacks,
                 struct unwind *unwind,
                 uint64_t deadline_ns);
 
-/* The same of a core file. Returns 0, -EIO if its threads cannot be read, or
- * -ENOMEM. */
+/* Take the same from a core file. Returns 0, -EIO if its threads cannot be
+ * read, or -ENOMEM. */
 int stacks_take_core(struct stacks *stacks, const struct modules *modules);
 
-/* Place the frames, and call `fn` for each stack; what stands still at most
- * threads is asked of the kernel now. `*passed` becomes how many there were.
- * Returns 0 or what `fn` did. */
+/* Turn the addresses into frames, and call `fn` for each stack. Names of
+ * threads, and the state of those that did not stop, are read now. `*passed`
+ * becomes how many stacks there were. Returns 0 or what `fn` returned. */
 int stacks_pass(struct stacks *stacks,
                 struct names *names,
                 struct kinds *kinds,

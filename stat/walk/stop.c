@@ -18,37 +18,36 @@
 #include "stat/table.h"
 #include "stat/walk/thread.h"
 
-/* Longest pause between two looks at threads that are to stop. */
+/* Longest pause between two checks for threads that have stopped. */
 #define PAUSE_MAX_NS 2000000
 
-/* Which part of the time until all have stopped is for seizing them. */
+/* The part of the time limit, as 1/n, that seizing may take. */
 #define SEIZE_PART 2
 
 struct thread {
     UT_hash_handle hh;
     pid_t tid;
     enum stop_state state;
-    bool late;          /* it was a straggler before */
-    int signal;         /* which it was about to take when it stopped; or 0 */
-    struct quiet quiet; /* of STOP_QUIET */
+    bool late;          /* it was already a straggler */
+    int signal;         /* that it was about to take when it stopped; or 0 */
+    struct quiet quiet; /* if STOP_QUIET */
 };
 
 struct stop {
     struct stragglers *stragglers;
     pid_t pid;
-    int signal; /* that had stopped the process before */
+    int signal; /* that had already stopped the process */
     struct thread *hash;
     struct thread **threads;
     size_t count;
     size_t threads_max;
     size_t left_out;
     bool sparing;
-    pid_t
-        *likely; /* threads that may be spared, found before any was stopped */
+    pid_t *likely; /* threads that may be spared, found before the first stop */
     size_t likely_count;
     uint64_t patience_ns;
     uint64_t limit_ns;
-    uint64_t begin_ns; /* of the first stop; 0: none yet */
+    uint64_t begin_ns; /* when the first thread stopped; 0: none yet */
 };
 
 struct stragglers {
@@ -76,10 +75,10 @@ void stragglers_free(struct stragglers *stragglers)
     free(stragglers);
 }
 
-/* The signal with which a thread that stopped with `status` must go on. */
+/* The signal with which to continue a thread that stopped with `status`. */
 static int pending_signal(int status)
 {
-    return status >> 16 == 0 ? WSTOPSIG(status) : 0; /* else a stop of ours */
+    return status >> 16 == 0 ? WSTOPSIG(status) : 0; /* else our own stop */
 }
 
 size_t stragglers_release(struct stragglers *stragglers)
@@ -110,7 +109,7 @@ static bool stragglers_has(const struct stragglers *stragglers, pid_t tid)
     return i < stragglers->count;
 }
 
-/* Make room for `more`, before there are any. Returns 0 or -ENOMEM. */
+/* Make room for `more` stragglers. Returns 0 or -ENOMEM. */
 static int stragglers_reserve(struct stragglers *stragglers, size_t more)
 {
     size_t room = stragglers->count + more;
@@ -145,7 +144,7 @@ static long proc_number(const char *path, const char *key, long otherwise)
     return number;
 }
 
-/* Say why `pid` may not be traced, and what to do. */
+/* Report why `pid` may not be traced, and what to do. */
 static int say_not_permitted(pid_t pid, struct cop_error *error)
 {
     char path[64];
@@ -187,7 +186,7 @@ static int say_not_permitted(pid_t pid, struct cop_error *error)
                          (int)pid);
 }
 
-/* Note one more thread; NULL without memory. */
+/* Add a thread; NULL without memory. */
 static struct thread *thread_add(struct stop *stop, pid_t tid)
 {
     struct thread *thread;
@@ -207,14 +206,14 @@ static struct thread *thread_add(struct stop *stop, pid_t tid)
     return thread;
 }
 
-/* For how long the first thread has been stopped. */
+/* The time since the first stop. */
 static uint64_t stop_age_ns(const struct stop *stop)
 {
     return stop->begin_ns > 0 ? clock_now_ns() - stop->begin_ns : 0;
 }
 
-/* Whether a thread is to be let be. Most are not: a look at each while others
- * are stopped would take too long. */
+/* Whether to spare a thread. Only likely threads are checked: to check each one
+ * while others are stopped would take too long. */
 static bool is_spared(const struct stop *stop, struct thread *thread)
 {
     size_t i;
@@ -225,7 +224,7 @@ static bool is_spared(const struct stop *stop, struct thread *thread)
            quiet_look(&thread->quiet, stop->pid, thread->tid);
 }
 
-/* Note the threads that may be spared. Returns 0 or -ENOMEM. */
+/* Find the threads that may be spared. Returns 0 or -ENOMEM. */
 static int find_likely(struct stop *stop)
 {
     struct dirent *entry;
@@ -271,14 +270,14 @@ static int thread_ask(struct stop *stop, struct thread *thread)
     }
     if (stop->begin_ns == 0)
         stop->begin_ns = clock_now_ns();
-    /* If that fails it has just ended: then it is ours to wait for. */
+    /* On failure the thread has just ended, and can be waited for. */
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     thread->state = STOP_ASKED;
     return 1;
 }
 
-/* Seize one thread, unless it is to be spared. Returns 1 if it is new and
- * alive, 0 if not. */
+/* Seize one thread, unless it is spared. Returns 1 if it is new and alive, else
+ * 0. */
 static int thread_seize(struct stop *stop, pid_t tid)
 {
     struct thread *thread;
@@ -299,8 +298,7 @@ static int thread_seize(struct stop *stop, pid_t tid)
     return 1;
 }
 
-/* Seize all threads not yet known, as many as there is time for. Returns how
- * many there were. */
+/* Seize all unknown threads for which there is time. Returns how many. */
 static int threads_seize(struct stop *stop)
 {
     char path[64];
@@ -317,7 +315,7 @@ static int threads_seize(struct stop *stop)
     while (r >= 0 && (entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        /* To let one go takes as long as to seize it. */
+        /* Releasing a thread takes as long as seizing it. */
         if (stop_age_ns(stop) >= stop->limit_ns / SEIZE_PART)
             stop->threads_max = stop->count;
         r = thread_seize(stop, (pid_t)strtol(entry->d_name, NULL, 10));
@@ -327,10 +325,9 @@ static int threads_seize(struct stop *stop)
     return r < 0 ? r : found;
 }
 
-/* Take note of what became of the threads; with `all`, also of those that are
- * held: of a process that was killed meanwhile, the first thread ends for us
- * only once we have waited for all others. Returns how many are still asked to
- * stop. */
+/* Update the states of threads. With `all`, check held threads too: if the
+ * process was killed, its first thread is reported to us only after all others
+ * were waited for. Returns how many threads have not stopped yet. */
 static size_t threads_look(struct stop *stop, bool all)
 {
     size_t asked = 0;
@@ -350,7 +347,7 @@ static size_t threads_look(struct stop *stop, bool all)
         } else {
             thread->state = STOP_HELD;
             thread->signal = pending_signal(status);
-            /* How ptrace(2) tells a process that is stopped anyway. */
+            /* ptrace(2) reports a process that was already stopped so. */
             if (status >> 16 == PTRACE_EVENT_STOP &&
                 WSTOPSIG(status) != SIGTRAP)
                 stop->signal = WSTOPSIG(status);
@@ -359,8 +356,8 @@ static size_t threads_look(struct stop *stop, bool all)
     return asked;
 }
 
-/* Whether all threads that are to stop sleep in the kernel and take no signal,
- * and there was patience with them, now or when they were asked before. */
+/* Whether all threads that have not stopped sleep in the kernel and take no
+ * signal, and their patience is over or they were stragglers before. */
 static bool all_are_stuck(const struct stop *stop)
 {
     bool patient = stop_age_ns(stop) < stop->patience_ns;
@@ -380,16 +377,16 @@ static bool all_are_stuck(const struct stop *stop)
     return true;
 }
 
-/* Seize, and wait, until there is no thread that is not known. */
+/* Seize threads and wait, until no unknown thread is left. */
 static int threads_hold(struct stop *stop)
 {
     struct timespec pause = {0, 20000};
-    bool settled = false; /* no new ones in the last look */
+    bool settled = false; /* the last check found no new threads */
     size_t asked;
     int found;
 
     for (;;) {
-        /* While there are some to wait for, the folder can wait too. */
+        /* Do not read the folder again while known threads must stop. */
         found = settled ? 0 : threads_seize(stop);
         if (found < 0)
             return found;
@@ -401,15 +398,15 @@ static int threads_hold(struct stop *stop)
         settled = asked > 0 && found == 0;
         if (asked == 0)
             continue;
-        /* waitpid() has no deadline; a thread stops within microseconds, or
-         * else only when its system call ends. */
+        /* waitpid() has no timeout. A thread stops within microseconds, or only
+         * when its system call ends. */
         nanosleep(&pause, NULL);
         if (pause.tv_nsec < PAUSE_MAX_NS)
             pause.tv_nsec *= 2;
     }
 }
 
-/* Let all go, and free. */
+/* Release all threads, and free them. */
 static void threads_release(struct stop *stop)
 {
     threads_look(stop, false);
@@ -421,8 +418,7 @@ static void threads_release(struct stop *stop)
         if (held && ptrace(PTRACE_DETACH, thread->tid, NULL,
                            (void *)(intptr_t)thread->signal) == 0)
             continue;
-        /* Who was killed while it was held is no one's child until we have
-         * waited for it. */
+        /* A thread that was killed while held remains until we wait for it. */
         if (held || (thread->state == STOP_ASKED && !thread->late))
             stop->stragglers->tids[stop->stragglers->count++] = thread->tid;
     }

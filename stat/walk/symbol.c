@@ -10,15 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer symbols are not demangled: what they unfold to may be very much
- * longer. */
+/* Longer symbols are not demangled: their names may be very much longer. */
 #define MANGLED_MAX 4096
 
-/* Longer names are not taken. */
+/* Longer names are not used. */
 #define NAME_MAX_LEN 16384
 
-/* How long the name in a symbol is, without its version and without what the
- * compiler adds to copies and parts of a function. */
+/* The length of the name in a symbol, without its version and without what
+ * compilers add for copies and parts of a function. */
 static size_t name_len(const char *symbol)
 {
     static const char *const suffixes[] = {
@@ -35,8 +34,8 @@ static size_t name_len(const char *symbol)
     return len;
 }
 
-/* A procedure of a Fortran module as gfortran names it, "__mesh_MOD_solve", as
- * "mesh::solve". NULL if it is none. */
+/* The name of a procedure in a Fortran module, which gfortran calls
+ * "__mesh_MOD_solve", as "mesh::solve". NULL if it is none. */
 static char *demangle_fortran(const char *symbol)
 {
     const char *middle = strstr(symbol, "_MOD_");
@@ -61,7 +60,7 @@ static char *demangle(const char *symbol)
 
     if (strlen(symbol) > MANGLED_MAX)
         return NULL;
-    /* Rust's older symbols are those of C++ with a hash behind. */
+    /* Rust's older symbols are those of C++ followed by a hash. */
     if (is_rust)
         name = rust_demangle(symbol, DMGL_PARAMS | DMGL_ANSI);
     if (!name && is_mangled)
@@ -86,8 +85,8 @@ char *symbol_name(const char *symbol)
     return name;
 }
 
-/* Whether `rest`, what follows the source's name in a symbol, is what gfortran
- * puts there. */
+/* Whether `rest`, the symbol's part after the name in the source, is a suffix
+ * of gfortran. */
 static bool is_fortran_end(const char *rest)
 {
     if (rest[0] == '.' && rest[1])

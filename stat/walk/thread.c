@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* Which number behind the state is the exit status: see proc(5). */
+/* Numbers of the fields in /proc/PID/stat: see proc(5). */
 #define FIELD_STATE   3
 #define FIELD_PARENT  4
 #define FIELD_STARTED 22
@@ -197,7 +197,7 @@ void thread_place(char text[static THREAD_PLACE_SIZE], pid_t pid, pid_t tid)
     text[0] = '\0';
     read_file(line, sizeof(line), pid, tid, "syscall");
     number = strtol(line, &end, 10);
-    if (end == line || number < 0) /* "running", or outside of the kernel */
+    if (end == line || number < 0) /* "running", or not in a system call */
         return;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         if (calls[i].number == number) {

@@ -10,17 +10,17 @@
 #include "stat/table.h"
 #include "stat/tree/build.h"
 
-/* Stacks that are kept before it is first looked which of them are needed. */
+/* How many stacks are kept before unneeded ones are freed. */
 #define STACKS_MIN 64
 
-/* A string, once. */
+/* An interned string. */
 struct string {
     UT_hash_handle hh;
-    bool needed; /* only while it is found out which are */
+    bool needed; /* valid only in free_unneeded() */
     char text[];
 };
 
-/* A frame of a stack that is kept; no padding, so that stacks are compared as
+/* A frame of a kept stack; without padding, since stacks are compared as
  * bytes. */
 struct place {
     const char *function;
@@ -31,11 +31,11 @@ struct place {
     uint32_t not_walked;
 };
 
-/* A stack, once. */
+/* An interned stack. */
 struct stack {
     UT_hash_handle hh;
     uint64_t number; /* never reused */
-    bool needed;     /* as above */
+    bool needed;     /* valid only in free_unneeded() */
     uint32_t count;
     struct place places[];
 };
@@ -43,13 +43,13 @@ struct stack {
 /* One stack of one task. */
 struct spot {
     struct stack *stack;
-    uint32_t samples;   /* up to the one in which the task last moved */
-    uint32_t threads;   /* when it was last there */
-    uint32_t before;    /* in the sample before; above 0: it is current */
-    uint32_t now;       /* in this one */
-    uint32_t now_known; /* so many of them have an id: */
-    struct tasks_range *now_tids; /* ours */
-    struct tasks *tids;           /* of `threads`; NULL: not known. Ours */
+    uint32_t samples;             /* up to the task's last move */
+    uint32_t threads;             /* when last seen */
+    uint32_t before;              /* in the previous sample; above 0: current */
+    uint32_t now;                 /* in this sample */
+    uint32_t now_known;           /* how many of `now` have an id */
+    struct tasks_range *now_tids; /* those ids; owned */
+    struct tasks *tids;           /* of `threads`; NULL: not known; owned */
 };
 
 struct seen {
@@ -57,12 +57,12 @@ struct seen {
     uint32_t task;
     uint32_t moved;
     uint32_t seen;
-    uint64_t places_before; /* what decides whether it has moved, summed up */
+    uint64_t places_before; /* sum over the decisive places of the stacks */
     uint64_t places_now;
-    bool ran;         /* since the sample before, without leaving its place */
+    bool ran;         /* since the previous sample, within its place */
     bool here;        /* in this sample */
     uint32_t stop_us; /* the longest */
-    bool stop_new;    /* it is longer than in the sample before */
+    bool stop_new;    /* longer than in the previous sample */
     struct spot *spots;
     uint32_t count;
 };
@@ -71,8 +71,8 @@ struct traces {
     struct string *strings;
     struct stack *stacks;
     struct seen *tasks;
-    uint64_t next;      /* number of a stack */
-    size_t stacks_most; /* above so many it is found out which are needed */
+    uint64_t next;      /* number of the next new stack */
+    size_t stacks_most; /* with more than these, unneeded ones are freed */
     bool forgets;
 };
 
@@ -115,7 +115,7 @@ void traces_forget(struct traces *traces)
     traces->forgets = true;
 }
 
-/* Whose text this is. */
+/* The string whose text this is. */
 static struct string *string_of(const char *text)
 {
     return (struct string *)(text - offsetof(struct string, text));
@@ -198,7 +198,7 @@ static struct seen *seen_of(struct traces *traces, uint32_t task)
     return seen;
 }
 
-/* One more thread of the task is there. Returns 0 or -ENOMEM. */
+/* Add a thread of the task in this sample. Returns 0 or -ENOMEM. */
 static int spot_add(struct seen *seen, struct stack *stack, pid_t tid)
 {
     struct spot *spot;
@@ -225,7 +225,7 @@ static int spot_add(struct seen *seen, struct stack *stack, pid_t tid)
     return 0;
 }
 
-/* Keep the ids of the threads that are there now, if all are known. Returns 0 or
+/* Keep the ids of the present threads, if all are known. Returns 0 or
  * -ENOMEM. */
 static int spot_keep_tids(struct spot *spot)
 {
@@ -235,7 +235,7 @@ static int spot_keep_tids(struct spot *spot)
     if (spot->now_known == spot->now)
         r = tasks_new(&tids, spot->now_tids, spot->now);
     if (r == 0 && tids && tasks_count(tids) != spot->now) {
-        tasks_free(tids); /* an id was used again in between */
+        tasks_free(tids); /* an id was reused during the sample */
         tids = NULL;
     }
     if (r < 0)
@@ -245,7 +245,7 @@ static int spot_keep_tids(struct spot *spot)
     return 0;
 }
 
-/* A number for the first `count` places of a stack: the FNV-1a hash. */
+/* The FNV-1a hash of the first `count` places of a stack. */
 static uint64_t places_hash(const struct stack *stack, size_t count)
 {
     const unsigned char *bytes = (const unsigned char *)stack->places;
@@ -277,7 +277,7 @@ int traces_add_thread(struct traces *traces,
     seen = stack ? seen_of(traces, task) : NULL;
     if (!seen || spot_add(seen, stack, tid) < 0)
         return -ENOMEM;
-    /* A sum: threads come in any order. */
+    /* A sum, since the order of threads varies. */
     seen->places_now += places_hash(stack, decisive);
     seen->ran |= ran;
     return 0;
@@ -291,8 +291,8 @@ int traces_add(struct traces *traces,
     return traces_add_thread(traces, task, 0, frames, count, count, false);
 }
 
-/* A time in microseconds, rounded up so that few bits of it count: the longest
- * of several does not become longer again and again then. */
+/* A time in microseconds, rounded up to a few significant bits, so that the
+ * longest of several times does not increase often. */
 static uint32_t rounded_us(uint64_t ns)
 {
     uint64_t us = ns / 1000 + 1, unit = 1;
@@ -316,8 +316,8 @@ int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns)
     return 0;
 }
 
-/* The task has not moved: it stays where it was, whatever is different inside of
- * a runtime. */
+/* The task has not moved: it keeps its place, even if frames inside a runtime
+ * differ. */
 static void seen_stay(struct seen *seen)
 {
     uint32_t kept = 0, i;
@@ -353,7 +353,7 @@ static int seen_move(struct seen *seen, uint32_t still)
         if (spot->now > 0) {
             spot->samples++;
             spot->threads = spot->now;
-            if (threads > 1) /* else it is the pid */
+            if (threads > 1) /* else the id is the pid */
                 r = spot_keep_tids(spot);
         }
         spot->before = spot->now;
@@ -363,8 +363,8 @@ static int seen_move(struct seen *seen, uint32_t still)
     return r;
 }
 
-/* Take this sample of one task into account. Returns 1 if it has moved, 0 if
- * not, or -ENOMEM. */
+/* Process this sample of one task. Returns 1 if it has moved, 0 if not, or
+ * -ENOMEM. */
 static int seen_advance(struct seen *seen)
 {
     bool moved =
@@ -385,7 +385,7 @@ static int seen_advance(struct seen *seen)
     return r < 0 ? r : moved;
 }
 
-/* Forget where the task, which has just moved, was before. */
+/* Forget the earlier places of a task that has just moved. */
 static void seen_forget(struct seen *seen)
 {
     uint32_t kept = 0, i;
@@ -403,11 +403,11 @@ static void seen_forget(struct seen *seen)
     seen->count = kept;
 }
 
-/* One end of one task, or, without a stack, its progress. */
+/* One end of one task, or its progress, which has no stack. */
 struct entry {
     const struct stack *stack;
-    uint32_t samples; /* of progress: moved */
-    uint32_t threads; /* of progress: seen */
+    uint32_t samples; /* of progress: its `moved` */
+    uint32_t threads; /* of progress: its `seen` */
     uint32_t current;
     uint32_t task;
     struct tasks *tids; /* borrowed; NULL: not known */
@@ -443,7 +443,7 @@ static int by_task(const void *a, const void *b)
     return order ? order : (x->task > y->task) - (x->task < y->task);
 }
 
-/* Put a stack into the tree; `*node` is where it ends. */
+/* Add a stack to the tree; `*node` becomes its last node. */
 static int put_stack(struct build *build,
                      uint32_t *node,
                      const struct stack *stack)
@@ -463,7 +463,7 @@ static int put_stack(struct build *build,
     return r;
 }
 
-/* Put sorted entries, those that differ in the task only as one. */
+/* Add sorted entries; those that differ only in the task become one. */
 static int put_entries(struct build *build,
                        const struct entry *entries,
                        size_t count)
@@ -499,8 +499,7 @@ static int put_entries(struct build *build,
     return r;
 }
 
-/* Put what is new about one task behind `*count` entries. Returns 0 or
- * -ENOMEM. */
+/* Append the news of one task to the `*count` entries. Returns 0 or -ENOMEM. */
 static int put_seen(struct entry *entries,
                     size_t *count,
                     struct seen *seen,
@@ -524,7 +523,7 @@ static int put_seen(struct entry *entries,
     return 0;
 }
 
-/* Put the stops that are longer than before. */
+/* Add the stops that are longer than before. */
 static int put_stops(struct build *build, struct traces *traces)
 {
     struct seen *seen;
@@ -539,7 +538,7 @@ static int put_stops(struct build *build, struct traces *traces)
     return r;
 }
 
-/* Note which stacks are needed, and which strings. */
+/* Mark the needed stacks and strings. */
 static void find_needed(struct traces *traces)
 {
     const struct seen *seen;
@@ -557,8 +556,8 @@ static void find_needed(struct traces *traces)
     }
 }
 
-/* Free the stacks where no task is any more, and the strings of these alone:
- * now and then, when they have doubled. */
+/* Free the stacks on which no task is any more, and their strings. Does nothing
+ * until the number of stacks has doubled. */
 static void free_unneeded(struct traces *traces)
 {
     struct string *string, *next_string;

@@ -1,4 +1,4 @@
-/* traces.h - the stacks that one daemon has seen, to be made trees. */
+/* traces.h - the stacks that one daemon has seen, from which trees are made. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,9 +17,9 @@ int traces_new(struct traces **out);
 /* Free `traces`. NULL is fine. */
 void traces_free(struct traces *traces);
 
-/* From now on keep of each task only where it is, not where it was before: an
- * end has one sample, and those since the task last moved. Stacks where nobody
- * is any more are freed, so memory does not grow with the samples. */
+/* From now on keep only the present place of each task: an end has one sample,
+ * plus those since the task last moved. Stacks on which no task is any more are
+ * freed, so memory does not grow with the samples. */
 void traces_forget(struct traces *traces);
 
 /* Add the stack of one thread of task `task` in the present sample. The
@@ -35,14 +35,14 @@ int traces_add(struct traces *traces,
                const struct frame *frames,
                size_t count);
 
-/* The same, of a thread of which only a part counts when it is found out whether
- * the task has moved. A task that has not moved stays where it was seen first.
+/* The same for a thread, with the part of its stack that decides whether the
+ * task has moved. A task that has not moved stays where it was seen first.
  *
- * tid       its id; 0: not told. Kept of a task with several threads
- * decisive  how many frames from the outermost on: those behind, such as the
- *           inside of a call of MPI, may be others each time
- * ran       the thread has run since the sample before: it has moved, though it
- *           may be at the same place again */
+ * tid       its id; 0: not known. Kept for a task with several threads
+ * decisive  how many frames, from the outermost on, decide: the others, such as
+ *           the inside of a call of MPI, may differ each time
+ * ran       the thread has run since the previous sample: it has moved, though
+ *           it may be at the same place again */
 int traces_add_thread(struct traces *traces,
                       uint32_t task,
                       pid_t tid,
@@ -51,13 +51,12 @@ int traces_add_thread(struct traces *traces,
                       size_t decisive,
                       bool ran);
 
-/* In the present sample task `task` was stopped for `ns` nanoseconds.
+/* Note that task `task` was stopped for `ns` nanoseconds in the present sample.
  * Returns 0 or -ENOMEM. */
 int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns);
 
-/* The sample is complete: make the tree of what is new, with `stop_ns` as its
- * longest stop: the ends of tasks that have moved, since the sample before,
- * and how far all that were seen have come. The join of all these trees is
- * the tree of all samples. Then the next sample begins.
- * Returns 0 or -ENOMEM. */
+/* End the sample, and make the tree of its news, with `stop_ns` as its longest
+ * stop: the ends of tasks that have moved since the previous sample, and the
+ * progress of all tasks seen. The join of all these trees is the tree of all
+ * samples. The next sample begins. Returns 0 or -ENOMEM. */
 int traces_sample(struct tree **out, struct traces *traces, uint64_t stop_ns);

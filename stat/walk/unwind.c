@@ -10,7 +10,7 @@
 
 #if defined(__x86_64__)
 
-/* For libdwfl, which asks only for threads by their numbers. */
+/* For libdwfl, which asks for threads by id only. */
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
 {
     (void)dwfl;
@@ -28,8 +28,8 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
     return tid == unwind->tid;
 }
 
-/* Read `len` bytes at `address`, by the thread: the first one may have ended.
- * Returns whether all are there. */
+/* Read `len` bytes at `address` through the present thread, as the first one
+ * may have ended. Returns whether all could be read. */
 static bool read_bytes(struct unwind *unwind,
                        void *out,
                        Dwarf_Addr address,
@@ -75,7 +75,7 @@ static bool read_word(Dwfl *dwfl,
     return errno == 0;
 }
 
-/* The registers of a thread that is held, numbered as in DWARF. */
+/* The registers of a held thread, by their DWARF numbers. */
 static bool held_registers(struct quiet *out, pid_t tid)
 {
     struct user_regs_struct user;
@@ -101,7 +101,7 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
     if (!from && !held_registers(&held, unwind->tid))
         return false;
     from = from ? from : &held;
-    /* The PC too: the frame of a linkage table's entry is computed from it. */
+    /* The PC too: it is needed for frames in the linkage table. */
     for (int i = 0; i < QUIET_REGISTERS; i++) {
         Dwarf_Word word = from->registers[i];
 
@@ -163,7 +163,7 @@ bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc)
     if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame) != 0)
         return false;
     address = dwarf_frame_info(frame, NULL, NULL, &is_signal);
-    /* "Undefined", as the start-up code says. */
+    /* The start-up code marks its return address as undefined. */
     outermost = address >= 0 &&
                 dwarf_frame_register(frame, address, memory, &operations,
                                      &count) == 0 &&

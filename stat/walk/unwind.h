@@ -1,5 +1,5 @@
-/* unwind.h - registers and memory of threads for libdwfl: of threads that are
- * held, and of some that sleep. */
+/* unwind.h - gives libdwfl the registers and memory of threads: of held
+ * threads, and of some that sleep. */
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -12,21 +12,21 @@
 /* Bytes of memory that are read at once. */
 #define UNWIND_PAGE 4096
 
-/* What is unwound; in the caller's storage. */
+/* The state of the unwinder; in the caller's storage. */
 struct unwind {
     pid_t tid;                 /* the thread that is unwound now */
-    const struct quiet *quiet; /* its registers; NULL: it is held */
-    bool by_ptrace;            /* its memory cannot be read otherwise */
-    Dwarf_Addr page;           /* what is in `words`; 0: nothing */
+    const struct quiet *quiet; /* registers of a sleeping thread; NULL: held */
+    bool by_ptrace;            /* only ptrace() can read its memory */
+    Dwarf_Addr page;           /* whose bytes are in `words`; 0: none */
     Dwarf_Word words[UNWIND_PAGE / sizeof(Dwarf_Word)];
 };
 
-/* Attach `dwfl`, once, to process `pid`; `unwind` is kept. Returns whether that
- * worked. */
+/* Attach `dwfl` to process `pid`, which works once; `unwind` is kept. Returns
+ * whether it worked. */
 bool unwind_attach(struct unwind *unwind, Dwfl *dwfl, pid_t pid);
 
-/* Call `fn` for each frame of a thread, innermost first: one that is held, or
- * one with the registers of `quiet`. As dwfl_getthread_frames(). */
+/* Call `fn` for each frame of a held thread, or of a sleeping one with the
+ * registers of `quiet`, innermost first. Works like dwfl_getthread_frames(). */
 int unwind_thread(struct unwind *unwind,
                   Dwfl *dwfl,
                   pid_t tid,
@@ -34,6 +34,6 @@ int unwind_thread(struct unwind *unwind,
                   int (*fn)(Dwfl_Frame *frame, void *arg),
                   void *arg);
 
-/* Whether no function has called that at `pc`: a stack that ends elsewhere
- * broke off. */
+/* Whether the function at `pc` has no caller. A stack that ends elsewhere is
+ * incomplete. */
 bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc);

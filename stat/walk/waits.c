@@ -18,22 +18,22 @@
 #include "stat/walk/thread.h"
 #include "stat/walk/x86.h"
 
-/* So many of the innermost frames have their registers taken, and so many bytes
- * of the stack are: the inside of MPI is not deeper. */
+/* How many of the innermost frames have their registers taken, and how many
+ * bytes of the stack: the inside of MPI is not deeper. */
 #define FRAMES_MAX 48
 #define STACK_MAX  ((size_t)16384)
 
-/* The end of a stack is that of a page. */
+/* The stack ends at a page. */
 #define PAGE ((size_t)4096)
 
-/* What may be the stack, but was not taken, must not be read later. */
+/* Memory this near to the taken part may be stack: it is not read later. */
 #define STACK_REACH ((uint64_t)8 << 20)
 
 /* Most bytes of a function. */
 #define CODE_MAX ((size_t)1 << 16)
 
-/* Registers that a function gives back as they were, and the stack pointer: by
- * their numbers in DWARF, and in instructions. */
+/* Registers that a function preserves, and the stack pointer, by their numbers
+ * in DWARF and in instructions. */
 #define KEPT 7
 static const struct {
     unsigned dwarf;
@@ -42,7 +42,7 @@ static const struct {
 
 #define DWARF_RDI 5
 
-/* The futex of glibc's mutexes, and who has it. */
+/* The futex and the owner of a mutex of glibc. */
 struct mutex {
     int32_t lock;
     uint32_t count;
@@ -96,7 +96,7 @@ void waits_take_frame(struct waits *waits, Dwfl_Frame *state)
     waits->count++;
 }
 
-/* Where the stack pointer of frame `number` is; 0 if that is not known. */
+/* The stack pointer of frame `number`; 0 if not known. */
 static uint64_t stack_pointer(const struct waits *waits, size_t number)
 {
     return number < waits->count && waits->known[number][2]
@@ -104,8 +104,8 @@ static uint64_t stack_pointer(const struct waits *waits, size_t number)
                : 0;
 }
 
-/* Keep the stack, up to STACK_MAX bytes. It may end before, at a page: each part
- * ends at one, and what is behind the first that cannot be read is left. */
+/* Keep up to STACK_MAX bytes of the stack. It is read in parts that end at
+ * pages; reading ends at the first part that cannot be read. */
 static void take_stack(struct waits *waits, pid_t pid, uint64_t bottom)
 {
     struct iovec parts[STACK_MAX / PAGE];
@@ -135,11 +135,11 @@ void waits_take_memory(struct waits *waits, pid_t pid)
         take_stack(waits, pid, bottom);
 }
 
-/* So many calls of functions that call are looked at for one thread: each may
- * need more than one argument of the call above it. */
+/* Most calling functions examined for one thread: each may need several
+ * arguments of the call above it. */
 #define CALLERS_MAX 16
 
-/* A thread whose calls are being looked at. */
+/* A thread whose calls are examined. */
 struct asking {
     const struct waits *waits;
     struct names *names;
@@ -147,10 +147,10 @@ struct asking {
     pid_t pid;
     const Dwarf_Addr *pcs; /* of its frames */
     size_t count;
-    unsigned callers; /* that were looked at */
+    unsigned callers; /* examined so far */
 };
 
-/* As x86_read_fn: what is on the stack is as it was. */
+/* As x86_read_fn: reads the stack as it was taken. */
 static bool read_then(void *arg, uint64_t address, void *bytes, size_t len)
 {
     const struct asking *asking = arg;
@@ -166,9 +166,9 @@ static bool read_then(void *arg, uint64_t address, void *bytes, size_t len)
     return memory_read(asking->pid, address, bytes, len);
 }
 
-/* Which arguments of a call of MPI say what; from X86_ARGUMENTS on they are on
- * the stack. A call that waits for requests has in place of the peer their
- * address, and in place of the tag how many they are. */
+/* Which arguments of an MPI call are needed; those from X86_ARGUMENTS on are on
+ * the stack. A call that waits for requests has their address as `peer`, and
+ * their number as `tag`. */
 #define NONE         UINT32_MAX
 #define ALL_REQUESTS "all"
 #define ONE_REQUEST  "one"
@@ -197,7 +197,7 @@ static const struct signature {
 };
 
 /* Find the signature of a function; `fortran` becomes whether its arguments are
- * addresses. NULL: none is known. */
+ * passed by address. NULL: not known. */
 static const struct signature *signature_of(const char *symbol, bool *fortran)
 {
     const char *name = symbol;
@@ -216,7 +216,7 @@ static const struct signature *signature_of(const char *symbol, bool *fortran)
     return NULL;
 }
 
-/* Where the function begins in which `pc` is; 0 if that is not known. */
+/* The beginning of the function that contains `pc`; 0 if not known. */
 static uint64_t function_of(Dwfl *dwfl, Dwarf_Addr pc, size_t *len)
 {
     Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
@@ -231,8 +231,8 @@ static uint64_t function_of(Dwfl *dwfl, Dwarf_Addr pc, size_t *len)
     return pc - offset;
 }
 
-/* Whether the call that returns to `returns` is one of the function at
- * `callee`: at once, or by an entry of the linkage table. */
+/* Whether the call that returns to `returns` calls the function at `callee`,
+ * directly or through the linkage table. */
 static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
 {
     unsigned char code[16];
@@ -263,17 +263,17 @@ static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
            target == callee;
 }
 
-/* The arguments of the call that frame number `number` has made. */
+/* The arguments of the call made by frame number `number`. */
 struct arguments {
     struct x86_value in_registers[X86_ARGUMENTS];
     struct asking *asking;
     size_t number;
     struct x86_value registers[X86_REGISTERS]; /* of that frame */
-    uint64_t stack;                            /* of the others */
+    uint64_t stack;                            /* address of the others */
     bool fortran;
 };
 
-/* Find them. Returns whether any may be known. */
+/* Find the arguments. Returns whether any may be known. */
 static bool arguments_find(struct arguments *arguments,
                            struct asking *asking,
                            size_t number)
@@ -318,8 +318,8 @@ static bool read_described(void *arg, uint64_t address, void *bytes, size_t len)
     return read_then(arguments->asking, address, bytes, len);
 }
 
-/* As in struct callsite: an argument that the function was given which has made
- * the call of which `arg` has the arguments. */
+/* As in struct callsite: an argument of the function that made the call whose
+ * arguments `arg` has. */
 static struct x86_value given(void *arg, unsigned number)
 {
     const struct arguments *callee = arg;
@@ -334,7 +334,7 @@ static struct x86_value given(void *arg, unsigned number)
                                                 : described(&arguments, number);
 }
 
-/* What debug information says of argument number `number`. */
+/* Argument number `number`, from debug information. */
 static struct x86_value described(struct arguments *arguments, unsigned number)
 {
     struct asking *asking = arguments->asking;
@@ -380,14 +380,14 @@ static struct x86_value argument(struct arguments *arguments, uint32_t number)
     return value;
 }
 
-/* Which MPI it is, as far as its numbers differ. */
+/* The MPI library, as far as its numbers differ. */
 enum flavour {
-    FLAVOUR_UNKNOWN, /* or another communicator than the world */
+    FLAVOUR_UNKNOWN, /* or a communicator other than the world */
     FLAVOUR_OPEN_MPI,
     FLAVOUR_MPICH,
 };
 
-/* Whose MPI_COMM_WORLD `communicator` is. */
+/* The library whose MPI_COMM_WORLD is `communicator`. */
 static enum flavour world_of(Dwfl *dwfl,
                              uint64_t communicator,
                              bool fortran,
@@ -409,8 +409,8 @@ static enum flavour world_of(Dwfl *dwfl,
                : FLAVOUR_UNKNOWN;
 }
 
-/* Write what is known of a message; -1 is any tag or rank, less is unknown.
- * Returns how many notes there are with it. */
+/* Append notes on a message; -1 is any tag or rank, less is unknown. Returns
+ * how many notes there are then. */
 static int note_message(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                         int count,
                         const char *word,
@@ -428,8 +428,8 @@ static int note_message(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
     return count;
 }
 
-/* Notes about the requests that a call waits for: the first one that is not
- * complete, if the call waits for it. */
+/* Write notes on the requests that a call waits for: the first one that is not
+ * complete, if the call must wait for it. */
 static int note_requests(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                          const struct signature *signature,
                          struct arguments *arguments,
@@ -451,7 +451,7 @@ static int note_requests(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
         return 0;
     pending = requests_find(&request, dwfl, arguments->asking->pid, callee,
                             address.value, (uint32_t)requests.value);
-    /* The process goes on meanwhile: is it still in that call? */
+    /* The process runs again: check that it is still in that call. */
     if (pending == 0 ||
         !memory_read(arguments->asking->pid, arguments->stack - 8, &now,
                      sizeof(now)) ||
@@ -466,7 +466,7 @@ static int note_requests(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                         request.tag, request.world ? request.peer : -2);
 }
 
-/* Notes about a call of MPI that frame number `number` has made. */
+/* Write notes on an MPI call that frame number `number` has made. */
 static int note_call(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                      struct asking *asking,
                      size_t number,
@@ -498,8 +498,8 @@ static int note_call(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                         tag.known ? (int32_t)tag.value : -2, rank);
 }
 
-/* A note about the mutex that the thread waits for, if its owner is a thread of
- * the same process. */
+/* Write a note on the mutex that the thread waits for, if its owner is a thread
+ * of the same process. */
 static int note_mutex(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                       const struct waits *waits,
                       pid_t pid,
@@ -508,8 +508,8 @@ static int note_mutex(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
     pid_t inner = thread_inner_tid(pid, tid);
     struct thread_status status;
 
-    /* In a container threads have numbers of their own: then it is not known
-     * which one the owner is for us. */
+    /* In a container threads have other ids: then the owner's id here is not
+     * known. */
     if (!waits->has_mutex || waits->mutex.lock == 0 ||
         waits->mutex.owner <= 0 || inner != tid ||
         thread_status(&status, pid, waits->mutex.owner) < 0)

@@ -1,7 +1,7 @@
-/* waits.h - whom a thread waits for: the owner of a mutex, a rank of MPI.
+/* waits.h - what a thread waits for: the owner of a mutex, a rank of MPI.
  *
- * What tells it is taken while the process is stopped: registers of each frame,
- * and a part of the stack. What it means is found out later. */
+ * The data are taken while the process is stopped: registers of each frame, and
+ * a part of the stack. They are interpreted later. */
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -11,16 +11,16 @@
 #include "stat/walk/kinds.h"
 #include "stat/walk/names.h"
 
-/* Most threads of a process of which it is taken. */
+/* Most threads of a process whose data are taken. */
 #define WAITS_THREADS_MAX 256
 
 /* Most notes about one thread, and bytes of each. */
 #define WAITS_NOTES     3
 #define WAITS_NOTE_SIZE 64
 
-struct waits; /* of one thread; opaque */
+struct waits; /* data of one thread; opaque */
 
-/* Make one that has nothing yet. Returns it, or NULL without memory. */
+/* Make an empty one. Returns it, or NULL without memory. */
 struct waits *waits_new(void);
 
 /* Free `waits`. NULL is fine. */
@@ -29,12 +29,12 @@ void waits_free(struct waits *waits);
 /* Take the registers of the next frame of the thread, innermost first. */
 void waits_take_frame(struct waits *waits, Dwfl_Frame *state);
 
-/* Take the innermost part of the stack, and what the thread may wait at. */
+/* Take the innermost part of the stack, and the mutex it may wait for. */
 void waits_take_memory(struct waits *waits, pid_t pid);
 
-/* Find whom the thread waits for: notes for below its stack, such as "[thread 18
- * waits for thread 17]", or "[all of 2 requests]", "[tag 7]" and "[from rank
- * 10]".
+/* Find what the thread waits for, as notes to put below its stack, such as
+ * "[thread 18 waits for thread 17]", or "[all of 2 requests]", "[tag 7]" and
+ * "[from rank 10]".
  *
  * pcs  the addresses of its frames, innermost first, as frames are named
  *

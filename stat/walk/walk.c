@@ -20,7 +20,7 @@
 #include "stat/walk/stop.h"
 #include "stat/walk/thread.h"
 
-/* About how long letting one thread go takes. */
+/* Approximate time to let one thread go. */
 #define RELEASE_NS 10000
 
 struct walker {
@@ -74,7 +74,7 @@ size_t walker_release(struct walker *walker)
     return stragglers_release(walker->stragglers);
 }
 
-/* Refuse what cannot be walked for another reason than permission. */
+/* Refuse a process that cannot be walked for a reason other than permission. */
 static int check_program(pid_t pid, struct cop_error *error)
 {
     unsigned char head[EI_NIDENT];
@@ -97,7 +97,7 @@ static int check_program(pid_t pid, struct cop_error *error)
     return 0;
 }
 
-/* Look at what is mapped; without the right to, stopping will say why. */
+/* Read what is mapped; if that is not permitted, the stop reports why. */
 static int modules_look(struct modules **out,
                         pid_t pid,
                         struct cop_error *error)
@@ -112,8 +112,8 @@ static int modules_look(struct modules **out,
     return 0;
 }
 
-/* Look at what is mapped before the process is stopped; while it becomes
- * another program that cannot be read. */
+/* Read what is mapped before the process is stopped; this fails during
+ * execve(). */
 static int modules_look_early(struct modules **out,
                               pid_t pid,
                               struct cop_error *error)
@@ -123,7 +123,7 @@ static int modules_look_early(struct modules **out,
     return r == -ENOEXEC || r == -EIO ? 0 : r;
 }
 
-/* Look again at a process that has stopped, if it has become another program
+/* Read again what a stopped process has mapped, if it has called execve()
  * since. */
 static int modules_look_late(struct modules **modules,
                              pid_t pid,
@@ -136,8 +136,8 @@ static int modules_look_late(struct modules **modules,
     return modules_look(modules, pid, error);
 }
 
-/* Attach to what is stopped; without `modules` there is nothing to take, unless
- * it has ended. */
+/* Attach to a stopped process. Without `modules` there is nothing to take,
+ * which is an error unless the process has ended. */
 static int attach(const struct modules *modules,
                   struct unwind *unwind,
                   const struct stop *stop,
@@ -149,16 +149,16 @@ static int attach(const struct modules *modules,
                              "pid %d: not permitted: its program cannot be "
                              "read",
                              (int)pid);
-    /* Once: libdwfl keeps to this state of the process. */
+    /* Only once: libdwfl keeps this state of the process. */
     if (modules && !unwind_attach(unwind, modules_dwfl(modules), pid))
         return cop_error_set(error, -EIO, "pid %d: cannot unwind it: %s",
                              (int)pid, dwfl_errmsg(-1));
     return 0;
 }
 
-/* Nobody is to be served before us while a process is held, where we may say
- * so: a machine with more to do than processors lets us wait for milliseconds,
- * again and again, and the process with us. Returns whether it is so. */
+/* Run before other processes while a process is held, if permitted: on a busy
+ * machine the daemon would wait for milliseconds again and again, and the held
+ * process with it. Returns whether it does. */
 static bool raise_priority(void)
 {
     struct sched_param first = {.sched_priority = 1};
@@ -167,7 +167,7 @@ static bool raise_priority(void)
            sched_setscheduler(0, SCHED_RR, &first) == 0;
 }
 
-/* As all others again. */
+/* Return to normal priority. */
 static void hurry_end(bool hurried)
 {
     struct sched_param as_others = {.sched_priority = 0};

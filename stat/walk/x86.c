@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-/* Most bytes of a function that is followed, and of an instruction. */
+/* Most bytes of a function that is followed, and of one instruction. */
 #define FUNCTION_MAX ((size_t)1 << 16)
 #define LENGTH_MAX   15
 
-/* Most bytes that an instruction writes: of one byte, and of the others. */
+/* Most bytes that an instruction writes: opcodes of one byte, and others. */
 #define WORD   ((size_t)8)
 #define VECTOR ((size_t)64)
 
-/* Most places in memory that are read before a call. */
+/* Most memory reads that are followed before a call. */
 #define LOADS_MAX 32
 
 enum {
@@ -25,17 +25,17 @@ enum {
     RDI,
 };
 
-/* Which registers hold the arguments, in their order. */
+/* The registers that hold the arguments, in order. */
 static const unsigned char argument_registers[X86_ARGUMENTS] = {RDI, RSI, RDX,
                                                                 RCX, 8,   9};
 
-/* What tells instructions apart. */
+/* The opcode maps. */
 enum map {
     MAP_ONE, /* opcodes of one byte */
-    MAP_0F,  /* behind 0x0f */
+    MAP_0F,  /* after 0x0f */
     MAP_0F38,
     MAP_0F3A,
-    MAP_VECTOR, /* VEX and EVEX: no general register but in modrm */
+    MAP_VECTOR, /* VEX and EVEX: general registers only in modrm */
 };
 
 struct instruction {
@@ -47,7 +47,7 @@ struct instruction {
     bool other_segment;
     bool has_modrm;
     unsigned mod;
-    unsigned reg; /* with its bit of REX */
+    unsigned reg; /* with the bit of REX */
     unsigned rm;
     bool has_base, has_index, from_rip;
     unsigned base, index, scale;
@@ -56,7 +56,7 @@ struct instruction {
     size_t immediate_len;
 };
 
-/* Bytes that are read one after the other. */
+/* A position in bytes that are being read. */
 struct cursor {
     const unsigned char *at;
     const unsigned char *end;
@@ -84,8 +84,8 @@ static int64_t take_number(struct cursor *cursor, size_t len)
     return (int64_t)number;
 }
 
-/* Whether a one-byte opcode has a modrm byte; how long its immediate is, into
- * `immediate`. Returns false if there is no such instruction. */
+/* Find whether a one-byte opcode has a modrm byte, and the length of its
+ * immediate. Returns false if there is no such instruction. */
 static bool one_byte_form(const struct instruction *in,
                           bool *modrm,
                           size_t *immediate)
@@ -134,7 +134,7 @@ static bool one_byte_form(const struct instruction *in,
     return *immediate > 0;
 }
 
-/* The same of an opcode behind 0x0f. */
+/* The same for an opcode after 0x0f. */
 static bool two_byte_form(const struct instruction *in,
                           bool *modrm,
                           size_t *immediate)
@@ -160,7 +160,7 @@ static bool two_byte_form(const struct instruction *in,
            (op >= 0x90 && op < 0xa0) || (op >= 0xa3 && op < 0xff);
 }
 
-/* Read what is behind the opcode: modrm, its address, and the immediate. */
+/* Read the rest after the opcode: modrm, its address, and the immediate. */
 static void take_operands(struct instruction *in,
                           struct cursor *cursor,
                           unsigned rex,
@@ -200,8 +200,8 @@ static void take_operands(struct instruction *in,
     in->immediate = take_number(cursor, immediate);
 }
 
-/* Read an instruction of vectors, whose first byte was `first`. Returns whether
- * there is such an instruction. */
+/* Read a vector instruction whose first byte was `first`. Returns whether it
+ * exists. */
 static bool take_vector(struct instruction *in,
                         struct cursor *cursor,
                         unsigned first)
@@ -269,14 +269,14 @@ static bool take_instruction(struct instruction *in,
                 : in->map == MAP_0F ? two_byte_form(in, &modrm, &immediate)
                                     : true;
         in->has_modrm = modrm;
-        in->rm = (byte & 7) | (rex & 1) << 3; /* where there is no modrm */
+        in->rm = (byte & 7) | (rex & 1) << 3; /* if there is no modrm */
         take_operands(in, &cursor, rex, immediate);
     }
     in->len = (size_t)(cursor.at - code);
     return known && !cursor.failed;
 }
 
-/* A branch: where it goes, and whether it also goes on. */
+/* A branch: its target, and whether execution may also continue after it. */
 struct branch {
     bool any;
     bool known;
@@ -306,8 +306,8 @@ static struct branch branch_of(const struct instruction *in, uint64_t behind)
     return branch;
 }
 
-/* Find where the path to the call at the end of which it returns begins: behind
- * it no branch comes in. Returns whether there is one. */
+/* Find where the path to the call begins, after which no branch joins.
+ * `*call_at` becomes the address of the call. Returns whether there is one. */
 static bool find_path(uint64_t *begin,
                       uint64_t *call_at,
                       const struct x86_call *call)
@@ -316,7 +316,7 @@ static bool find_path(uint64_t *begin,
     struct instruction in;
     bool found = false;
 
-    /* Twice: branches from behind the call may come in before it. */
+    /* Two passes: a branch after the call may lead to a place before it. */
     *begin = at;
     for (; at < end; at += in.len) {
         if (!take_instruction(&in, call->code + (at - call->function),
@@ -335,7 +335,7 @@ static bool find_path(uint64_t *begin,
         branch = branch_of(&in, at + in.len);
         if (!branch.any)
             continue;
-        if (!branch.known) /* a table of jumps: it may come in anywhere */
+        if (!branch.known) /* a jump table: its target may be anywhere */
             return false;
         if (branch.target > *begin && branch.target <= *call_at)
             *begin = branch.target;
@@ -345,21 +345,21 @@ static bool find_path(uint64_t *begin,
     return found;
 }
 
-/* The path as it is followed. */
+/* The state of following a path. */
 struct path {
     const struct x86_call *call;
-    uint64_t at; /* behind the present instruction */
+    uint64_t at; /* the end of the present instruction */
     struct x86_value registers[X86_REGISTERS];
-    bool loaded[X86_REGISTERS];      /* ... from memory */
-    uint64_t written[X86_REGISTERS]; /* behind the last instruction that writes
-                                        each */
+    bool loaded[X86_REGISTERS];      /* ... read from memory */
+    uint64_t written[X86_REGISTERS]; /* the end of the last instruction that
+                                        writes each register */
     struct {
         uint64_t address;
         size_t len;
     } loads[LOADS_MAX];
     size_t load_count;
     int64_t moves;  /* how far the stack pointer moves on the path */
-    bool moves_far; /* ... that is not known */
+    bool moves_far; /* ... not known */
     bool failed;
 };
 
@@ -383,7 +383,7 @@ static void set(struct path *path,
     path->loaded[number] = loaded;
 }
 
-/* What is in a register now: what was put there, or what is there still. */
+/* The value of a register now: written on the path, or still unchanged. */
 static struct x86_value get(const struct path *path, unsigned number)
 {
     struct x86_value value = path->registers[number];
@@ -414,7 +414,7 @@ static struct x86_value address_of(const struct path *path,
     return address;
 }
 
-/* Forget what was read from memory that may have been written since. */
+/* Forget values read from memory that may have been overwritten since. */
 static void forget_loads(struct path *path)
 {
     for (unsigned i = 0; i < X86_REGISTERS; i++)
@@ -423,7 +423,7 @@ static void forget_loads(struct path *path)
     path->load_count = 0;
 }
 
-/* Something of `len` bytes is written to memory. */
+/* Note a write of `len` bytes to memory. */
 static void store(struct path *path, struct x86_value address, size_t len)
 {
     for (size_t i = 0; i < path->load_count; i++)
@@ -450,7 +450,7 @@ static struct x86_value load(struct path *path,
     return value;
 }
 
-/* What the operand of modrm is that is a register or in memory. */
+/* The value of the modrm operand, a register or memory. */
 static struct x86_value operand(struct path *path,
                                 const struct instruction *in,
                                 size_t len)
@@ -459,8 +459,7 @@ static struct x86_value operand(struct path *path,
                         : load(path, address_of(path, in), len);
 }
 
-/* Which registers an instruction without modrm writes, or writes besides those
- * of its modrm. */
+/* The registers that an instruction writes besides those in its modrm. */
 static unsigned implied(const struct instruction *in)
 {
     unsigned op = in->opcode;
@@ -502,7 +501,7 @@ static unsigned implied(const struct instruction *in)
     return 0;
 }
 
-/* Whether it only reads its operands. */
+/* Whether an instruction only reads its operands. */
 static bool only_reads(const struct instruction *in)
 {
     unsigned op = in->opcode;
@@ -525,7 +524,7 @@ static unsigned writes(const struct instruction *in)
     if (!only_reads(in)) {
         mask = implied(in);
         if (in->has_modrm) {
-            /* Those that have an operation in place of a second register. */
+            /* These have an extended opcode instead of a second register. */
             bool extended =
                 in->map == MAP_ONE &&
                 ((op >= 0x80 && op < 0x84) || op == 0xc0 || op == 0xc1 ||
@@ -573,7 +572,7 @@ static int64_t stack_move(const struct instruction *in, bool *far)
     return 0;
 }
 
-/* Note where on the path each register is written last, and how far the stack
+/* Find where on the path each register is written last, and how far the stack
  * pointer moves. */
 static void survey(struct path *path, uint64_t begin, uint64_t call_at)
 {
@@ -586,7 +585,7 @@ static void survey(struct path *path, uint64_t begin, uint64_t call_at)
         take_instruction(&in, call->code + (at - call->function),
                          (size_t)(call_at - at));
         if (in.map == MAP_VECTOR && in.opcode >= 0xf0 && in.opcode < 0xf8)
-            path->failed = true; /* its destination may be a third operand */
+            path->failed = true; /* its destination may be the third operand */
         mask = writes(&in);
         for (unsigned i = 0; i < X86_REGISTERS; i++)
             if (mask & 1u << i)
@@ -595,7 +594,7 @@ static void survey(struct path *path, uint64_t begin, uint64_t call_at)
     }
 }
 
-/* An addition or subtraction of `more`, which may be `loaded` from memory. */
+/* Add or subtract `more`, which may be `loaded` from memory. */
 static void add(struct path *path,
                 const struct instruction *in,
                 unsigned to,
@@ -610,7 +609,7 @@ static void add(struct path *path,
     set(path, in, to, sum, loaded || path->loaded[to]);
 }
 
-/* Take an instruction that computes. Returns whether it was one. */
+/* Follow an instruction that computes. Returns whether it is one. */
 static bool compute(struct path *path, const struct instruction *in)
 {
     const struct x86_value immediate = {true, (uint64_t)in->immediate};
@@ -665,7 +664,7 @@ static bool compute(struct path *path, const struct instruction *in)
     return true;
 }
 
-/* Whether it writes more than a vector: strings, or the state of a unit. */
+/* Whether it writes more than a vector: a string, or a unit's state. */
 static bool stores_much(const struct instruction *in)
 {
     unsigned op = in->opcode;
@@ -676,8 +675,8 @@ static bool stores_much(const struct instruction *in)
            ((op >= 0xa4 && op < 0xac) || (op >= 0xd8 && op < 0xe0));
 }
 
-/* Whether it may write the operand of its modrm: multiplications and divisions
- * have their results in registers. */
+/* Whether an instruction may write its modrm operand; multiplications and
+ * divisions have their results in registers. */
 static bool stores(const struct instruction *in)
 {
     bool divides = in->map == MAP_ONE &&
@@ -687,7 +686,7 @@ static bool stores(const struct instruction *in)
     return in->has_modrm && in->mod != 3 && !only_reads(in) && !divides;
 }
 
-/* Take an instruction of another kind: what it writes is not known any more. */
+/* Follow any other instruction: the values that it writes become unknown. */
 static void skip(struct path *path, const struct instruction *in)
 {
     unsigned mask = writes(in), op = in->opcode, i;

@@ -1,9 +1,9 @@
-/* x86.h - what a call in machine code of x86-64 was given.
+/* x86.h - arguments of a call, from machine code of x86-64.
  *
- * The instructions before a call are followed from the last place on which
- * another path could come in. What they take from registers that the callee must
- * preserve, or from memory, is still there. Where anything else would be needed,
- * nothing is found. The code is a stranger's. */
+ * The instructions before a call are followed from the last place where another
+ * path may join. Values that they take from registers that the callee must
+ * preserve, or from memory, are still there. If anything else is needed, no
+ * value is found. The code is untrusted. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,19 +32,18 @@ typedef bool (*x86_read_fn)(void *arg,
 
 /* A call that has not returned. */
 struct x86_call {
-    uint64_t function;         /* where the function begins that calls */
-    const unsigned char *code; /* of it, all */
+    uint64_t function;         /* where the calling function begins */
+    const unsigned char *code; /* of that whole function */
     size_t len;
     uint64_t returns; /* where the call returns to */
-    uint64_t callee;  /* where the function begins that was called */
+    uint64_t callee;  /* where the called function begins */
     struct x86_value registers[X86_REGISTERS]; /* as the callee will restore
-                                                  them: none of others is
-                                                  known */
+                                                  them; others are not known */
     x86_read_fn read;
     void *arg;
 };
 
-/* Find the arguments of a call. Returns whether the code could be followed; each
- * argument may be unknown all the same. */
+/* Find the arguments of a call. Returns whether the code could be followed;
+ * each argument may still be unknown. */
 bool x86_arguments(struct x86_value out[static X86_ARGUMENTS],
                    const struct x86_call *call);
