@@ -7,7 +7,7 @@
 #include "stat/clock.h"
 #include "stat/gather/shortfall.h"
 
-/* With a viewer, names are waited for this long for each sample. */
+/* With a viewer, each sample waits this long for names. */
 #define FOLLOW_NAMES_MS 2000
 
 /* The daemon of a task. */
@@ -21,7 +21,7 @@ static uint32_t task_daemon(uint32_t task, void *arg)
                : COP_RANK_NONE;
 }
 
-/* Tell `say_fn` what the tree lacks, and why, and put that into it. */
+/* Add the missing tasks, with reasons, and report them to `say_fn`. */
 static int note_shortfall(struct gathering *gathering,
                           struct tree **tree,
                           struct tasks **silent,
@@ -45,7 +45,7 @@ static int note_shortfall(struct gathering *gathering,
     return r;
 }
 
-/* Ask for all names that are missing, until they are there or the time is up.
+/* Request all missing names, and wait until they are there or the time is up.
  * Returns 0, why some are missing, or -ENOMEM. */
 static int ask_names(struct naming *naming,
                      struct gathering *gathering,
@@ -70,8 +70,8 @@ static int ask_names(struct naming *naming,
     return r;
 }
 
-/* Name from files of this host what no daemon has named, because it died or was
- * too slow. Returns 0 or -ENOMEM. */
+/* Use files of this host to name the addresses that no daemon has named,
+ * because it died or was too slow. Returns 0 or -ENOMEM. */
 static int name_from_files(struct gathering *gathering, struct naming *naming)
 {
     int r = gathering->files ? 0 : names_new_from_files(&gathering->files);
@@ -85,7 +85,7 @@ void known_fini(struct known *known)
     tree_free(known->tree);
 }
 
-/* Take the answers that have come already. Returns 0 or a negative errno. */
+/* Take the answers that have already arrived. Returns 0 or a negative errno. */
 static int take_names(struct gathering *gathering)
 {
     struct cop_packet *packet;
@@ -126,7 +126,7 @@ int complete_ahead(struct gathering *gathering, const struct tree *tree)
     return 0;
 }
 
-/* Replace `*tree` by one with names; what was known need not be asked for. */
+/* Replace `*tree` by one with names. Known names are not requested again. */
 static int name_tree(struct gathering *gathering,
                      struct tree **tree,
                      struct tasks *silent)

@@ -10,11 +10,11 @@
 
 #define DAEMON "coppice-statd"
 
-/* Most daemons directly below the front-end, when it is one on each host. */
+/* Most daemons directly below the front-end, with one on each host. */
 #define FLAT_MAX 32
 
-/* For how long a node may be silent: a tenth of all the time there is, but not
- * so short that one that waits for a processor is taken for lost. */
+/* How long a node may be silent: a tenth of the whole time, but long enough
+ * that a node that waits for a processor is not lost. */
 #define SILENCE_PART   10
 #define SILENCE_MIN_MS 250
 #define SILENCE_MAX_MS 3000
@@ -32,15 +32,15 @@ struct loss {
 struct daemons {
     const struct targets *targets;
     struct cop_network *network;
-    uint32_t *ranks;      /* by host: NULL for a tree on this host */
-    const char **reasons; /* by host: why it has none, or NULL */
-    uint32_t *leaves;     /* the ranks of a tree on this host, as launched */
+    uint32_t *ranks;      /* by host; NULL: the tree is on this host */
+    const char **reasons; /* by host: why it has no daemon, or NULL */
+    uint32_t *leaves;     /* with a tree on this host: daemons as launched */
     size_t leaf_count;
     struct loss *losses;
 };
 
-/* Write the path of the daemon's program: $COPPICE_STATD, or the one in the
- * folder of this program. Returns 0, or -ENOENT with a sentence. */
+/* Write the path of the daemon's program: $COPPICE_STATD, or else in the folder
+ * of this program. Returns 0, or -ENOENT with a sentence. */
 static int find_daemon(char *path, size_t size, struct cop_error *error)
 {
     const char *given = getenv("COPPICE_STATD");
@@ -71,7 +71,7 @@ static int find_daemon(char *path, size_t size, struct cop_error *error)
                          path);
 }
 
-/* The hosts that have targets, in order. Returns how many. */
+/* Find the hosts that have targets, in order. Returns how many. */
 static uint32_t used_hosts(const struct targets *targets, uint32_t *hosts)
 {
     uint32_t count = 0, host, i;
@@ -90,7 +90,7 @@ static uint32_t used_hosts(const struct targets *targets, uint32_t *hosts)
     return count;
 }
 
-/* How many commnodes are between the front-end and so many daemons. */
+/* The number of commnodes between the front-end and `count` daemons. */
 static uint32_t commnodes_for(uint32_t count)
 {
     uint32_t fan_out = 1;
@@ -102,9 +102,9 @@ static uint32_t commnodes_for(uint32_t count)
     return (count + fan_out - 1) / fan_out;
 }
 
-/* Write the topology of a daemon on each host: the front-end here, and, where
- * there are many, commnodes on the first host of each group. Nodes are numbered
- * as they appear: commnodes, then daemons in the order of their hosts. */
+/* Write the topology with a daemon on each host: the front-end here, and, for
+ * many hosts, a commnode on the first host of each group. Nodes are numbered in
+ * order of appearance: commnodes, then daemons in the order of their hosts. */
 static int write_topology(char **text,
                           const struct targets *targets,
                           const uint32_t *hosts,
@@ -152,7 +152,7 @@ static int split_ssh(char **argv, char *copy, struct cop_error *error)
     return 0;
 }
 
-/* Note which host has which daemon, and why others have none. */
+/* Note the daemon of each host, or why the host has none. */
 static int note_hosts(struct daemons *daemons,
                       const uint32_t *hosts,
                       uint32_t count)
@@ -224,8 +224,8 @@ out:
     return r;
 }
 
-/* Note the ranks of all daemons. A daemon that is lost leaves the communicator,
- * but its tasks stay with it. */
+/* Note the ranks of all daemons. A lost daemon leaves the communicator, but its
+ * tasks remain assigned to it. */
 static int note_leaves(struct daemons *daemons)
 {
     const struct cop_communicator *all = cop_network_everyone(daemons->network);
@@ -249,9 +249,9 @@ uint32_t daemons_silence_ms(uint32_t timeout_ms)
     return silence_ms < SILENCE_MAX_MS ? silence_ms : SILENCE_MAX_MS;
 }
 
-/* All times as long, compared with each other, as the defaults are; but an
- * orphan has less time, and so has a back-end until it is given up: five times
- * the silence by which it was found, in all. */
+/* Set all times in proportion to the defaults. Only orphans, and back-ends
+ * before they are given up, get less time: five times the silence after which
+ * they were suspected, in all. */
 static void set_times(struct cop_times *times,
                       uint32_t timeout_ms,
                       bool open_ended)
@@ -299,7 +299,7 @@ int daemons_launch(struct daemons **out,
         launch.topology_path = options->topology_path;
         if (!options->topology_path)
             launch.topology_shape = options->shape ? options->shape : "flat:1";
-        /* Without its only daemon a look cannot go on. */
+        /* A look cannot continue without its only daemon. */
         if (options->topology_path || options->shape)
             launch.missing = COP_MISSING_SKIP;
         r = cop_network_launch(&daemons->network, &launch, error);

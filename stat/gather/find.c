@@ -10,28 +10,28 @@
 #include "stat/clock.h"
 #include "stat/request.h"
 
-/* How often lost daemons are looked for. */
+/* How often to check for lost daemons. */
 #define POLL_MS 100
 
-/* A look does without what is known of given pids after such a part of its time. */
+/* The part, as 1/n, of a look's time that it waits for facts on given pids. */
 #define PIDS_PART 8
 
-/* What came for one of the wanted. The answers are kept until all are there, so
- * that the processes are in the order of the hosts. */
+/* The answer to one entry of the wanted. Answers are kept until all are there,
+ * so that the processes are in the order of the hosts. */
 struct finding {
     uint32_t daemon;
     struct cop_packet *packet; /* NULL: not answered */
-    struct found found;        /* it, read */
+    struct found found;        /* read from `packet` */
 };
 
-/* All of them, by their number among the wanted. */
+/* The answers, by index among the wanted. */
 struct findings {
     const struct targets *targets;
     const struct daemons *daemons;
     struct finding *list;
 };
 
-/* Ask the daemons for the processes that are wanted of them. */
+/* Ask the daemons to find the wanted processes. */
 static int ask_wanted(struct findings *findings, struct cop_stream *stream)
 {
     const struct targets *targets = findings->targets;
@@ -97,14 +97,14 @@ static int take_found(struct findings *findings, struct cop_packet *packet)
     return 0;
 }
 
-/* Whether it is only asked for what is known of pids: these are looked at in any
+/* Whether entry `i` only asks for facts about pids, which are looked at in any
  * case. */
 static bool is_of_pids(const struct targets *targets, uint32_t i)
 {
     return strcmp(targets->wanted[i].job, TARGETS_PIDS) == 0;
 }
 
-/* Wait until all have answered, or are lost, or the time is up. */
+/* Wait until all daemons have answered or are lost, or the time is up. */
 static int await_found(struct findings *findings, struct gathering *gathering)
 {
     uint64_t left_ms = gathering_left_ms(gathering, GATHERING_LEAST_MS);
@@ -178,7 +178,7 @@ static int say_nothing(const struct findings *findings,
     return r;
 }
 
-/* Say why there is no answer of one of the wanted. */
+/* Report why entry `i` has no answer. */
 static void say_unanswered(const struct findings *findings,
                            uint32_t i,
                            const struct gather_options *options,
@@ -199,7 +199,7 @@ static void say_unanswered(const struct findings *findings,
     gathering_say(options->say, "%s", late->text);
 }
 
-/* Add what was found to the targets, and name the hosts where nothing was. */
+/* Add the found processes to the targets, and name the hosts without any. */
 static int add_found(struct targets *targets,
                      const struct findings *findings,
                      const struct gather_options *options,

@@ -1,9 +1,9 @@
-/* find.h - the daemons look for the processes that are wanted of them. */
+/* find.h - lets daemons find the processes that the targets name. */
 #pragma once
 
 #include "stat/gather/gathering.h"
 
-/* Have the daemons find what the targets want, add it to the targets, name the
- * hosts where nothing was found, and decide what the tasks are. A daemon that is
- * lost is not waited for. Returns 0 or a negative errno. */
+/* Let the daemons find the processes, add these to the targets, name the hosts
+ * without any, and decide what the tasks are. Lost daemons are not waited for.
+ * Returns 0 or a negative errno. */
 int find_targets(struct gathering *gathering);

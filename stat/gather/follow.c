@@ -15,14 +15,14 @@
 #include "stat/tree/frame.h"
 #include "stat/write/record.h"
 
-/* Lines of what has happened that stay in sight. */
+/* Lines of news that stay on the screen. */
 #define NOTES_SHOWN 3
 
-/* Lines about tasks that could not be looked at. */
+/* Lines about tasks that could not be walked. */
 #define GAPS_SHOWN 4
 
-/* Where there is no terminal and nothing changes, a picture is printed after so
- * many samples, after twice as many, and so on. */
+/* Without a terminal, if nothing changes, a picture is printed after this many
+ * samples, after twice as many, and so on. */
 #define QUIET_FIRST 2
 #define QUIET_MOST  64
 
@@ -33,18 +33,18 @@ struct follow {
     struct tree *tree; /* the last sample */
     char late[sizeof(struct cop_error)];
     uint32_t sample; /* its number */
-    char *job;       /* a command line of it; NULL: not yet known */
+    char *job;       /* a command line of the job; NULL: not yet known */
     char **notes;
     size_t note_count;
-    struct record *record; /* NULL: none is wanted */
-    char *seen; /* what the last picture showed that time does not change; NULL
-                   where there is a terminal */
+    struct record *record; /* NULL: not wanted */
+    char *seen; /* the last printed picture without what changes with time; NULL
+                   on a terminal */
     uint32_t
-        printed;    /* the sample of the last one that was printed there ... */
-    uint32_t quiet; /* ... and how many may follow it without another one */
+        printed;    /* without a terminal: sample of the last printed one ... */
+    uint32_t quiet; /* ... and how many may follow it unprinted */
 };
 
-/* Gets the lines of follow_say(), which has no argument for it. */
+/* The receiver of follow_say(), which has no argument for it. */
 static struct follow *following;
 
 void follow_say(const char *line)
@@ -61,7 +61,7 @@ void follow_say(const char *line)
     follow->note_count += follow->notes[follow->note_count] != NULL;
 }
 
-/* Whether no task is left that could move. */
+/* Whether no task is left that can move. */
 static bool is_over(const struct tree *tree)
 {
     for (uint32_t i = 0; i < tree->end_count; i++) {
@@ -76,7 +76,7 @@ static bool is_over(const struct tree *tree)
     return true;
 }
 
-/* Lines about tasks that could not be looked at. */
+/* Write lines about tasks that could not be walked. */
 static void write_gaps(FILE *file, const struct follow *follow, unsigned width)
 {
     const struct tree *tree = follow->tree;
@@ -106,7 +106,7 @@ static void write_gaps(FILE *file, const struct follow *follow, unsigned width)
         fprintf(file, "and %u more such lines\n", count - GAPS_SHOWN);
 }
 
-/* What is missing, and what has happened of late. */
+/* Write what is missing, and recent news. */
 static void write_notes(FILE *file, const struct follow *follow, unsigned width)
 {
     size_t i =
@@ -123,7 +123,7 @@ static void write_notes(FILE *file, const struct follow *follow, unsigned width)
     }
 }
 
-/* Write the picture of `report`, with or without what time changes. */
+/* Write the picture of `report`, with or without what changes with time. */
 static int write_picture(FILE *file,
                          const struct follow *follow,
                          const struct report *report,
@@ -153,7 +153,7 @@ static int write_picture(FILE *file,
     return r;
 }
 
-/* The same as a new text. Returns 0 or -ENOMEM. */
+/* Make the same as a new text. Returns 0 or -ENOMEM. */
 static int make_picture(char **out,
                         const struct follow *follow,
                         const struct report *report,
@@ -186,8 +186,8 @@ static void print_mark(struct follow *follow, const char *more)
     follow->printed = follow->sample;
 }
 
-/* Print `text`, of `report`, if time alone has not made it another one than the
- * last, or if it is time to. Returns 0, 1 if the output is closed, or a
+/* Print `text`, the picture of `report`, if it differs from the last one in
+ * more than time, or if it is due. Returns 0, 1 if the output is closed, or a
  * negative errno. */
 static int print_due(struct follow *follow,
                      const struct report *report,
@@ -219,8 +219,8 @@ static int print_due(struct follow *follow,
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-/* Show the last sample. Returns 0, 1 if there is nobody to see it, or a
- * negative errno. */
+/* Show the last sample. Returns 0, 1 if the output is closed, or a negative
+ * errno. */
 static int draw_picture(struct follow *follow, bool is_new)
 {
     struct report_source source = {
@@ -291,7 +291,7 @@ static int follow_look(void *arg, const struct tree *tree, const char *late)
     return r;
 }
 
-/* Write the last looks; say if that does not work. */
+/* Write the last looks; report an error. */
 static void write_record(const struct follow *follow)
 {
     struct cop_error error;

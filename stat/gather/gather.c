@@ -17,22 +17,22 @@
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
-/* A thread is waited for during this part of the time for all tasks of a
- * daemon, so that time is left for the others. */
+/* The part, as 1/n, of a daemon's time for all its tasks that it waits for one
+ * thread, to leave time for the others. */
 #define STOP_PART 8
 
 /* While samples are due: how often to check for Ctrl-C and for lost daemons. */
 #define WATCH_MS 100
 
-/* A look of so many samples is too short to ask for names meanwhile. */
+/* In a look of at most this many samples names are not requested early. */
 #define SHORT_SAMPLES 3
 
-/* How long to wait for the tree to end by itself; and if a daemon was lost or
+/* How long to wait for the tree to end; and how long if a daemon was lost or
  * has not answered. */
 #define SHUTDOWN_MS       5000
 #define SHUTDOWN_AFTER_MS 1000
 
-/* Send the request: which daemon walks which tasks. */
+/* Send the request with the daemon of each task. */
 static int send_request(struct cop_stream *stream,
                         const struct daemons *daemons,
                         const struct targets *targets,
@@ -62,7 +62,7 @@ static int send_request(struct cop_stream *stream,
     request.boot = boot;
     if (options->viewer)
         request.samples = REQUEST_FOLLOW;
-    /* What is left is for the way up, and for names. */
+    /* The rest of the time is for the way up and for names. */
     request.sample_ms = options->timeout_ms / 2;
     request.stop_ms = request.sample_ms / STOP_PART;
     if (request.stop_ms > GATHERING_STOP_MS)
@@ -78,7 +78,7 @@ out:
     return r;
 }
 
-/* Join all that has come on `stream` to `*tree`. */
+/* Join all waiting packets of `stream` to `*tree`. */
 static int join_waiting(struct tree **tree, struct cop_stream *stream)
 {
     struct cop_packet *packet;
@@ -93,9 +93,9 @@ static int join_waiting(struct tree **tree, struct cop_stream *stream)
     return r == -EAGAIN || r == -ENOTCONN ? 0 : r;
 }
 
-/* For how many samples no task has moved. Tasks of daemons that were missing
- * for longer than gathering_frozen_ms() do not count. Returns the number, 0 if there is
- * no task, or a negative errno. */
+/* For how many samples no task has moved, not counting tasks of daemons missing
+ * for longer than gathering_frozen_ms(). Returns the number, 0 if there is no
+ * task, or a negative errno. */
 static int64_t count_still(const struct tree *tree,
                            const struct gathering *gathering)
 {
@@ -121,8 +121,8 @@ static int64_t count_still(const struct tree *tree,
     return r < 0 ? r : still;
 }
 
-/* Report a sample. Returns 1 if it is the last that is wanted, 0 if more are
- * to come, or a negative errno. */
+/* Report a sample. Returns 1 if it is the last one wanted, 0 if more follow, or
+ * a negative errno. */
 static int say_sample(const struct tree *tree,
                       const struct gathering *gathering)
 {
@@ -145,8 +145,8 @@ static int say_sample(const struct tree *tree,
     return still_ms >= options->watch_ms || sample >= REQUEST_SAMPLES_MAX;
 }
 
-/* How long to wait for a sample. To give up earlier would lose what the other
- * daemons still send: a sync does not wait for samples not taken yet. */
+/* How long to wait for a sample. Giving up earlier would lose samples that
+ * other daemons still send: a sync does not wait for samples not yet taken. */
 static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
 {
     uint64_t due =
@@ -156,8 +156,8 @@ static uint64_t quiet_ms(const struct gathering *gathering, uint64_t pause_ms)
     return due < left ? due : left;
 }
 
-/* Wait for a packet of a sample, up to `timeout_ms`. Returns as
- * gathering_receive(), or 1 after Ctrl-C, or if no daemon is left. */
+/* Wait for a packet of a sample, up to `timeout_ms`. Returns like
+ * gathering_receive(), or 1 after Ctrl-C or if no daemon is left. */
 static int await_sample(struct gathering *gathering,
                         struct cop_packet **packet,
                         uint64_t timeout_ms)
@@ -183,10 +183,10 @@ static int await_sample(struct gathering *gathering,
     return r;
 }
 
-/* Take the samples as they come, and report each. Fewer than asked for may come,
- * as waves may be joined while a parent is lost: the sync that follows knows
- * when all is in. Each sample puts the end off, except with --watch.
- * Returns 0 or a negative errno. */
+/* Take and report the samples as they arrive. Fewer than requested may arrive,
+ * as waves may be joined when a parent is lost: the sync that follows covers
+ * all. Each sample extends the deadline, except with --watch. Returns 0 or a
+ * negative errno. */
 static int follow_samples(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_options *options = gathering->options;
@@ -227,7 +227,7 @@ static int follow_samples(struct gathering *gathering, struct tree **tree)
     return r == -EAGAIN || r == -ENOTCONN || r > 0 ? 0 : r;
 }
 
-/* Wait for the answer to be complete. Returns 0 or a negative errno. */
+/* Wait until the answer is complete. Returns 0 or a negative errno. */
 static int await_answer(struct gathering *gathering, struct tree **tree)
 {
     struct cop_error *late = gathering->late;
@@ -248,7 +248,7 @@ static int await_answer(struct gathering *gathering, struct tree **tree)
     return r;
 }
 
-/* Open the stream of questions and answers. */
+/* Open the stream for questions and answers. */
 static int open_answers(struct cop_stream **stream,
                         const struct daemons *daemons,
                         struct cop_error *error)
@@ -261,7 +261,7 @@ static int open_answers(struct cop_stream **stream,
                            &options, error);
 }
 
-/* Say of each host without a daemon why it has none. */
+/* Report why hosts have no daemon. */
 static void say_absent(const struct targets *targets,
                        const struct daemons *daemons,
                        const struct gather_options *options,
@@ -279,8 +279,7 @@ static void say_absent(const struct targets *targets,
     }
 }
 
-/* Say which nodes of a tree on this host are missing: others have their tasks.
- */
+/* Report missing nodes of a tree here; other daemons have their tasks. */
 static void say_missing(struct cop_network *network, gather_say_fn say_fn)
 {
     struct cop_absentee absentee = COP_ABSENTEE_INIT;
@@ -291,7 +290,7 @@ static void say_missing(struct cop_network *network, gather_say_fn say_fn)
                       absentee.rank, absentee.host, absentee.reason);
 }
 
-/* Take the samples that are wanted. */
+/* Take the requested samples. */
 static int take_samples(struct gathering *gathering, struct tree **tree)
 {
     const struct gather_options *options = gathering->options;
@@ -304,9 +303,9 @@ static int take_samples(struct gathering *gathering, struct tree **tree)
     return r < 0 ? r : await_answer(gathering, tree);
 }
 
-/* Everything between launch and end.
+/* Run everything between launch and shutdown.
  *
- * end_ms  until when an answer is waited for */
+ * end_ms  deadline for the answer */
 static int gather_stacks(struct tree **tree,
                          struct daemons *daemons,
                          struct targets *targets,

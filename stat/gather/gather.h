@@ -1,4 +1,4 @@
-/* gather.h - one question to all daemons through a tree, and its answer. */
+/* gather.h - one request to all daemons through a tree; its answer. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,54 +15,54 @@
 /* Gets one line of news, without a newline. */
 typedef void (*gather_say_fn)(const char *line);
 
-/* A viewer follows a job, sample by sample. `look` and `idle` return 0, 1 to end,
- * or a negative errno, which ends it too. */
+/* Follows a job, sample by sample. `look` and `idle` return 0, 1 to end, or a
+ * negative errno, which also ends it. */
 struct gather_viewer {
-    /* A new sample: where the tasks are, and for how long. `late` says what is
-     * missing; "" if nothing is. */
+    /* A new sample: the places of tasks, and how long they have been there.
+     * `late` says what is missing; "": nothing. */
     int (*look)(void *arg, const struct tree *tree, const char *late);
-    /* Called at least each GATHER_IDLE_MS, except while names are asked for. */
+    /* Called every GATHER_IDLE_MS, except while names are requested. */
     int (*idle)(void *arg);
-    /* Called once, last, for whatever reason it ends. */
+    /* Called once, as the last, for any reason. */
     void (*end)(void *arg);
     void *arg;
 };
 #define GATHER_IDLE_MS 50
 
-/* What to ask, and how. */
+/* What to request, and how. */
 struct gather_options {
     struct daemons_options daemons;
     uint32_t samples;
     uint32_t interval_ms;
-    uint32_t watch_ms;   /* not so many samples, but until nothing has moved for
-                            so long, at most for `timeout_ms`; 0: do not watch */
-    uint32_t timeout_ms; /* for all there is; of several samples each puts the
-                            end off by as much */
-    uint32_t max_stop_ms; /* for which a process may be stopped */
-    bool names;           /* of threads, where they have some of their own */
-    bool states;          /* of the scheduler */
-    bool full;            /* frames of Python's interpreter, and each turn of a
-                             recursion, too */
+    uint32_t watch_ms;    /* sample until nothing has moved for this time, at
+                             most for `timeout_ms`; 0: take `samples` */
+    uint32_t timeout_ms;  /* of the whole call; if there are several samples,
+                             each extends it */
+    uint32_t max_stop_ms; /* longest time that a process may be stopped */
+    bool names;           /* own names of threads */
+    bool states;          /* scheduler states of threads */
+    bool full;            /* keep frames of Python's interpreter, and each level
+                             of a recursion */
     enum naming_detail detail;
-    const struct gather_viewer *viewer; /* follows, until it ends; not so many
-                                           samples. NULL: nobody */
-    struct history *history; /* notes which tasks move, without a viewer;
+    const struct gather_viewer *viewer; /* follows until it ends, in place of
+                                           `samples`; NULL: none */
+    struct history *history; /* records which tasks move, without a viewer;
                                 NULL: not wanted */
-    bool quiet_asides; /* what was set aside is not told, as the same terminal
-                          shows it */
-    bool (*is_ended)(void); /* whether the user wants to end it; first called
-                               when samples are due; NULL: never */
-    gather_say_fn show;     /* progress, of several samples */
-    gather_say_fn say;      /* nodes lost or adopted, and other news */
+    bool quiet_asides;       /* do not report what is set aside, since the same
+                                terminal shows it */
+    bool (*is_ended)(void);  /* whether the user wants to end; first called when
+                                samples are due; NULL: never */
+    gather_say_fn show;      /* shows progress, if several samples */
+    gather_say_fn say;       /* reports lost or adopted nodes, and other news */
 };
 
-/* Start a tree of daemons, have them find what `targets` wants, divide the
- * targets among them, and merge what they saw. Nothing of it is left running,
- * whatever comes back.
+/* Start a tree of daemons, let them find the processes that `targets` names,
+ * divide the targets among them, and merge their samples. The tree has always
+ * ended on return.
  *
- * out   the merged tree: of some of the tasks, if daemons did not answer;
- *       with a viewer, of the last sample
- * late  why the answer may not be complete; "" if it is
+ * out   the merged tree: of some of the tasks, if daemons did not answer; with
+ *       a viewer, of the last sample
+ * late  why the answer may be incomplete; "" if it is complete
  *
  * Returns 0, or a negative errno with a sentence in `error`. */
 int gather_tree(struct tree **out,

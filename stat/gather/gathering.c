@@ -10,8 +10,8 @@
 #include "stat/clock.h"
 #include "stat/request.h"
 
-/* The time for one task where one daemon has thousands, on a busy machine; and
- * a sample is late after this many times the longest pause so far. */
+/* Time allowed for each task on a busy machine with thousands of tasks per
+ * daemon. A sample is late after this many times the longest pause so far. */
 #define WALK_MS 5
 #define PAUSES  4
 

@@ -8,10 +8,10 @@
 #include "stat/clock.h"
 #include "stat/gather/complete.h"
 
-/* If samples come faster than they are taken, show one this often. */
+/* If samples arrive faster than they are taken, show one this often. */
 #define FOLLOW_SHOW_MS 1000
 
-/* Show how it is now. Returns as the viewer does. */
+/* Show the present state. Returns like the viewer. */
 static int show_now(struct gathering *gathering, const struct tree *tree)
 {
     const struct gather_viewer *viewer = gathering->options->viewer;
@@ -25,7 +25,7 @@ static int show_now(struct gathering *gathering, const struct tree *tree)
     r = tree_join(&now, tree, &none);
     if (r < 0)
         return r;
-    /* What is missing now may come later. */
+    /* What is missing now may still arrive. */
     gathering->late = &late;
     r = complete_tree(gathering, &now, NULL);
     gathering->late = real;
@@ -39,9 +39,9 @@ static int show_now(struct gathering *gathering, const struct tree *tree)
 }
 
 /* Take `packet`; if it is NULL, report a long silence once. Sets `*fresh` if
- * there is something to show. Returns 0 or a negative errno.
+ * there is something new to show. Returns 0 or a negative errno.
  *
- * heard_ms  when the last packet came; 0: the silence was reported */
+ * heard_ms  when the last packet arrived; 0: the silence was reported */
 static int take_live(struct gathering *gathering,
                      struct tree **tree,
                      struct cop_packet *packet,
@@ -81,7 +81,7 @@ int live_follow(struct gathering *gathering, struct tree **tree)
         struct cop_packet *packet = NULL;
         bool paused;
 
-        /* Take all that waits before showing it: a slow viewer must not fall
+        /* Take all waiting packets before showing: a slow viewer must not fall
          * behind. */
         r = gathering_receive(gathering->stream, &packet,
                               fresh ? 0 : GATHER_IDLE_MS);

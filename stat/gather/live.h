@@ -1,8 +1,8 @@
-/* live.h - samples shown as they come. */
+/* live.h - shows samples as they arrive. */
 #pragma once
 
 #include "stat/gather/gathering.h"
 
-/* Show the samples to the viewer, until it, or the tree, ends it. Returns 0 or
+/* Pass the samples to the viewer, until it ends or the tree does. Returns 0 or
  * a negative errno. */
 int live_follow(struct gathering *gathering, struct tree **tree);

@@ -7,9 +7,9 @@
 
 #include "stat/tree/frame.h"
 
-/* What one frame of the tree is called; count 0: not known. */
+/* The names of one frame of the tree; count 0: not known. */
 struct named {
-    struct frame *frames; /* outermost first; their strings are ours */
+    struct frame *frames; /* outermost first; owns their strings */
     uint32_t count;
 };
 
@@ -17,10 +17,10 @@ struct naming {
     const struct tree *tree;
     struct named *named; /* by frame of the tree */
     uint32_t *addresses; /* frames of the tree without a name */
-    uint32_t *task_of;   /* by address: one that was there */
+    uint32_t *task_of;   /* by address: a task that was there */
     uint32_t count;
     uint32_t missing;
-    uint32_t number; /* of the question */
+    uint32_t number; /* of the question, see struct question */
 };
 
 static const char *function_of(const struct tree *tree, uint32_t frame)
@@ -50,14 +50,14 @@ static int first_of(uint32_t *task, struct tasks *set, struct tasks *silent)
     return 0;
 }
 
-/* For each frame a task that was there and is not silent, of an end at or under
- * any node with that frame; or NOBODY. */
+/* Find for each frame a task that was there and is not silent, from an end at
+ * or below a node with that frame; else NOBODY. */
 static int find_tasks(const struct tree *tree,
                       struct tasks *silent,
                       uint32_t *tasks)
 {
-    uint32_t path[TREE_DEPTH_MAX]; /* the frames above and at a node */
-    uint32_t known = 0;            /* how many of these have a task */
+    uint32_t path[TREE_DEPTH_MAX]; /* the frames from the top down to a node */
+    uint32_t known = 0;            /* how many of them have a task */
     uint32_t end = 0, task = NOBODY, depth, i;
     int r = 0;
 
@@ -80,8 +80,8 @@ static int find_tasks(const struct tree *tree,
     return r;
 }
 
-/* Choose which daemon to ask for each address: if only silent daemons have seen
- * the address, one that has seen another of its module. Returns 0 or -ENOMEM. */
+/* Choose a task whose daemon names each address: one that has seen it and is
+ * not silent, else one that has seen its module. Returns 0 or -ENOMEM. */
 static int list_addresses(struct naming *naming, const uint32_t *tasks)
 {
     const struct tree *tree = naming->tree;
@@ -91,7 +91,7 @@ static int list_addresses(struct naming *naming, const uint32_t *tasks)
     if (!others)
         return -ENOMEM;
     for (uint32_t i = 0; i < tree->frame_count; i++)
-        if (tasks[i] != NOBODY) /* one more than it is */
+        if (tasks[i] != NOBODY) /* stored plus one */
             others[tree->frames[i].module] = tasks[i] + 1;
     for (uint32_t i = 0; i < tree->frame_count; i++) {
         task =
@@ -191,7 +191,7 @@ int naming_ask(struct cop_packet **out,
         const struct tree_frame *frame = &tree->frames[naming->addresses[i]];
         uint32_t *number = &module_number[frame->module];
 
-        if (*number == 0) { /* one more than it is */
+        if (*number == 0) { /* stored plus one */
             daemons[question.module_count] = daemon_of(naming->task_of[i], arg);
             names[question.module_count] = tree->strings[frame->module];
             *number = ++question.module_count;
@@ -216,7 +216,7 @@ static int named_reserve(struct named *named, uint32_t count)
     return named->frames ? 0 : -ENOMEM;
 }
 
-/* Keep a copy of one more frame; without memory, none at all. */
+/* Append a copy of a frame; nothing without memory. */
 static int named_add(struct named *named,
                      const char *function,
                      const char *file,
@@ -231,7 +231,7 @@ static int named_add(struct named *named,
     return -ENOMEM;
 }
 
-/* Keep the frames from number `first` of an answer. */
+/* Keep `count` frames of an answer from number `first` on. */
 static int named_set(struct named *named,
                      const struct answer *answer,
                      uint32_t first,
@@ -266,7 +266,7 @@ int naming_take(struct naming *naming, const struct cop_packet *packet)
 
     r = answer_unpack(&answer, packet);
     if (r == 0 && answer.number != naming->number)
-        return 0; /* it answers an earlier one */
+        return 0; /* it answers an earlier question */
     for (i = 0; r == 0 && i < answer.count; i++) {
         uint32_t count = answer.counts[i];
         struct named *named;
@@ -283,7 +283,7 @@ int naming_take(struct naming *naming, const struct cop_packet *packet)
     return r;
 }
 
-/* Which of two addresses of two trees is first in the order of both. */
+/* Compare addresses of two trees in the order of both trees. */
 static int address_order(const struct tree *a,
                          uint32_t frame_a,
                          const struct tree *b,
@@ -296,8 +296,8 @@ static int address_order(const struct tree *a,
     return order ? order : (x > y) - (x < y);
 }
 
-/* How many frames of `tree` are addresses: the first ones, in the order of
- * their modules, then of their offsets. */
+/* The number of frames of `tree` that are addresses. They come first, ordered
+ * by module, then by offset. */
 static uint32_t count_addresses(const struct tree *tree)
 {
     uint32_t count = 0;
@@ -307,7 +307,7 @@ static uint32_t count_addresses(const struct tree *tree)
     return count;
 }
 
-/* Count the addresses that are asked for and have no name. */
+/* Count the addresses to ask for that have no name. */
 static void count_missing(struct naming *naming)
 {
     naming->missing = 0;
@@ -323,7 +323,7 @@ int naming_inherit(struct naming *naming, const struct naming *before)
     int r = 0;
 
     naming->number = before->number + 1;
-    /* Those too that are not asked for: nobody may be left to ask. */
+    /* Also addresses that are not asked for: no daemon may be left to ask. */
     while (r == 0 && i < mine && k < theirs) {
         const struct named *known = &before->named[k];
         int order = address_order(naming->tree, i, before->tree, k);
@@ -350,7 +350,7 @@ static int fill_frame(struct naming *naming,
     r = names_of(names, module_of(naming->tree, number), raw->offset, &frames,
                  &count);
     if (r < 0 || count == 0)
-        return r == -ENOENT ? 0 : r; /* it stays without a name */
+        return r == -ENOENT ? 0 : r; /* it keeps no name */
     return named_copy(&naming->named[number], frames, (uint32_t)count);
 }
 
@@ -359,7 +359,7 @@ int naming_fill(struct naming *naming, struct names *names)
     uint32_t count = count_addresses(naming->tree), i;
     int r = 0;
 
-    /* Those too that are not asked for. */
+    /* Also addresses that are not asked for. */
     for (i = 0; r == 0 && i < count; i++)
         if (naming->named[i].count == 0)
             r = fill_frame(naming, i, names);

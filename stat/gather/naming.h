@@ -1,4 +1,4 @@
-/* naming.h - from addresses to names, once for the whole merged tree.
+/* naming.h - names the addresses of the whole merged tree at once.
  *
  *     tree of addresses --> question --> one daemon for each module
  *                                             |
@@ -10,19 +10,19 @@
 #include "stat/tree/tree.h"
 #include "stat/walk/names.h"
 
-/* What is one place in the tree that people see. */
+/* What counts as one place in the tree that users see. */
 enum naming_detail {
-    NAMING_FUNCTIONS, /* a function; its line where all are at one. Each line of
-                         it where threads of a task stand at several */
+    NAMING_FUNCTIONS, /* a function; with its line if all are at one line; each
+                         line of it if threads of one task are at several */
     NAMING_LINES,     /* a line of a function */
     NAMING_ADDRESSES, /* an address, shown as [module+0xoffset] */
 };
 
 struct naming; /* opaque */
 
-/* Find what in `tree` has no name yet. `tree` is kept, borrowed. The daemons of
- * the tasks of `silent`, NULL for none, are not asked: what only these have
- * seen stays without a name. Returns 0 or -ENOMEM. */
+/* Find the addresses in `tree` without a name. `tree` is kept, borrowed. The
+ * daemons of the tasks in `silent`, NULL for none, are not asked: addresses
+ * that only these have seen stay without a name. Returns 0 or -ENOMEM. */
 int naming_new(struct naming **out,
                const struct tree *tree,
                struct tasks *silent);
@@ -30,35 +30,34 @@ int naming_new(struct naming **out,
 /* Free `naming`. NULL is fine. */
 void naming_free(struct naming *naming);
 
-/* Take over the answers that `before`, of an earlier tree, has, also where
- * nobody is to be asked any more. Linear in both.
- * Returns 0 or -ENOMEM. */
+/* Copy the answers of `before`, made for an earlier tree, including addresses
+ * that no daemon is left to name. Takes time linear in both. Returns 0 or
+ * -ENOMEM. */
 int naming_inherit(struct naming *naming, const struct naming *before);
 
 /* How many addresses have no answer yet. */
 uint32_t naming_missing(const struct naming *naming);
 
-/* Ask for all of them. `daemon_of` says which daemon has a task.
+/* Make a question for all of them. `daemon_of` returns the daemon of a task.
  * Returns 0, -EMSGSIZE or -ENOMEM. */
 int naming_ask(struct cop_packet **out,
                const struct naming *naming,
                uint32_t (*daemon_of)(uint32_t task, void *arg),
                void *arg);
 
-/* Take an answer, from anybody. Returns 0, -EINVAL or -EBADMSG if it is none,
+/* Take an answer from any daemon. Returns 0, -EINVAL or -EBADMSG if it is none,
  * or -ENOMEM. */
 int naming_take(struct naming *naming, const struct cop_packet *packet);
 
-/* Take the names that `names` knows, without asking anybody: of all addresses,
- * also of those that nobody is left to be asked for.
- * Returns 0 or -ENOMEM. */
+/* Take all names that `names` has, without asking a daemon, including addresses
+ * that no daemon is left to name. Returns 0 or -ENOMEM. */
 int naming_fill(struct naming *naming, struct names *names);
 
-/* Make the tree with names. What has no answer is "module+0xoffset"; the frames
- * of the C library's start-up, below main() or below a thread's function, are
- * left out.
+/* Make the tree with names. An address without an answer becomes
+ * "module+0xoffset". The frames of the C library's start-up, below main() or a
+ * thread's function, are left out.
  *
- * full  each turn of a recursion is there; else they are one
+ * full  keep each level of a recursion; else merge them
  *
  * Returns 0 or -ENOMEM. */
 int naming_resolve(struct tree **out,
@@ -69,8 +68,8 @@ int naming_resolve(struct tree **out,
 /* The tree of addresses; borrowed. */
 const struct tree *naming_tree(const struct naming *naming);
 
-/* What frame `frame` of it is called: `*count` frames, outermost first; 0 if
- * that is not known. Borrowed. */
+/* The names of frame `frame` of that tree: `*count` frames, outermost first; 0
+ * if not known. Borrowed. */
 const struct frame *naming_names(const struct naming *naming,
                                  uint32_t frame,
                                  uint32_t *count);

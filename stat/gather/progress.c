@@ -12,11 +12,10 @@
 
 #define NAME "coppice-stat: "
 
-/* Whether the cursor is behind what progress_show() wrote. */
+/* Whether the cursor is after a line of progress_show(). */
 static bool is_shown;
 
-/* Columns of the terminal of standard error; 0: it is none that lines can be
- * written over on. */
+/* Columns of the terminal of standard error; 0: lines cannot be overwritten. */
 static unsigned terminal_columns(void)
 {
     const char *terminal = getenv("TERM");
@@ -46,7 +45,7 @@ void progress_show(const char *line)
     }
     snprintf(text, sizeof(text), NAME "%s", line);
     if (strlen(text) >= width)
-        text[width - 1] = '\0'; /* it would not be one line */
+        text[width - 1] = '\0'; /* to fit on one line */
     fprintf(stderr, "\r%s\033[K", text);
     is_shown = true;
 }

@@ -1,12 +1,12 @@
-/* progress.h - standard error: what happens, and how far it has come. */
+/* progress.h - messages and progress on standard error. */
 #pragma once
 
-/* Say a line, that it is of coppice-stat. */
+/* Print a line, prefixed by the name of coppice-stat. */
 void progress_say(const char *line);
 
-/* Say how far it has come: on a terminal in place of what was said so last,
- * elsewhere as a line. */
+/* Show progress: on a terminal the line replaces the previous progress,
+ * elsewhere it is printed. */
 void progress_show(const char *line);
 
-/* It has come to its end: what follows begins on a line of its own. */
+/* End the progress: later output begins on a new line. */
 void progress_end(void);

@@ -1,4 +1,4 @@
-/* resolve.c - the tree of addresses becomes one of names: see naming.h. */
+/* resolve.c - makes the tree of names from that of addresses: see naming.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* asprintf() */
 #endif
@@ -12,14 +12,14 @@
 #include "stat/tree/fold.h"
 #include "stat/tree/lines.h"
 
-/* What one frame of the tree is shown as. */
+/* How one frame of the tree is shown. */
 struct shown {
     struct frame *frames; /* outermost first; NULL: not yet known */
     uint32_t count;
-    bool own; /* their functions are ours: with addresses */
+    bool own; /* owns the texts of functions, which include addresses */
 };
 
-/* A stack on its way into the tree of names. */
+/* A stack that is being added to the tree of names. */
 struct resolving {
     const struct naming *naming;
     const struct tree *tree;
@@ -28,9 +28,9 @@ struct resolving {
         *lines; /* functions whose lines are places; NULL: none */
     struct build *build;
     struct shown *shown;           /* by frame of the tree */
-    uint32_t path[TREE_DEPTH_MAX]; /* nodes from the top on */
+    uint32_t path[TREE_DEPTH_MAX]; /* nodes from the top down */
     struct fold fold;
-    size_t known; /* so many frames of the stack before are in the tree: */
+    size_t known; /* so many frames of the last stack are in the tree: */
     struct frame before[TREE_DEPTH_MAX];
     uint32_t nodes[TREE_DEPTH_MAX];
 };
@@ -45,7 +45,7 @@ static const char *module_of(const struct tree *tree, uint32_t frame)
     return tree->strings[tree->frames[frame].module];
 }
 
-/* Whether a frame at the outermost end is the C library's own start-up. */
+/* Whether an outermost frame is the C library's start-up code. */
 static bool is_startup(const char *function)
 {
     static const char *const names[] = {
@@ -67,11 +67,11 @@ static bool is_startup(const char *function)
         if (strcmp(function, names[i]) == 0)
             return true;
     }
-    /* Without debug symbols the inner part of it has no name. */
+    /* Without debug symbols its inner part has no name. */
     return strncmp(function, "libc.so.6+0x", 12) == 0;
 }
 
-/* Whether a frame of the tree is nothing but start-up. */
+/* Whether a frame of the tree is start-up code only. */
 static bool is_skipped(const struct resolving *resolving, uint32_t number)
 {
     const char *path = module_of(resolving->tree, number);
@@ -84,15 +84,15 @@ static bool is_skipped(const struct resolving *resolving, uint32_t number)
            strcmp(frame_module_name(path), "libc.so.6") == 0;
 }
 
-/* Whether a frame is none of the program's, such as a thread's name: what is
- * below it may be start-up. */
+/* Whether a frame is a note, such as a thread's name: frames below it may be
+ * start-up code. */
 static bool is_note(const struct tree *tree, uint32_t number)
 {
     return function_of(tree, number)[0] == '[' && !module_of(tree, number)[0];
 }
 
 /* `function` with the address of frame `number`, "f [a.out+0x12]"; without a
- * name, that alone. NULL without memory. */
+ * name, only the address. NULL without memory. */
 static char *with_address(const struct tree *tree,
                           uint32_t number,
                           const char *function)
@@ -107,7 +107,7 @@ static char *with_address(const struct tree *tree,
     return text;
 }
 
-/* Find what one frame of the tree is shown as. Returns 0 or -ENOMEM. */
+/* Find how one frame of the tree is shown. Returns 0 or -ENOMEM. */
 static int find_shown(struct resolving *resolving, uint32_t number)
 {
     struct shown *shown = &resolving->shown[number];
@@ -153,7 +153,7 @@ static void shown_fini(struct shown *shown)
     free(shown->frames);
 }
 
-/* Add one frame of the tree, which may be several, to the stack. */
+/* Add one frame of the tree, which may become several, to the stack. */
 static int add_frame(struct resolving *resolving, uint32_t number)
 {
     const struct shown *shown = &resolving->shown[number];
@@ -164,8 +164,8 @@ static int add_frame(struct resolving *resolving, uint32_t number)
     return r;
 }
 
-/* Put the stack into the tree; `*node` is where it ends. Most often its
- * beginning is that of the stack before. */
+/* Add the stack to the tree; `*node` becomes its last node. It usually shares
+ * its beginning with the previous stack. */
 static int put_stack(struct resolving *resolving, uint32_t *node)
 {
     const struct fold *fold = &resolving->fold;
@@ -195,12 +195,12 @@ static int put_stack(struct resolving *resolving, uint32_t *node)
     return r;
 }
 
-/* Put the ends from `*end` on that are at node `number`. */
+/* Add the ends from `*end` on that are at node `number`. */
 static int put_ends(struct resolving *resolving, uint32_t number, uint32_t *end)
 {
     const struct tree *tree = resolving->tree;
     uint32_t depth = tree->nodes[number].depth, place, i;
-    bool outer = true; /* so far there was only start-up */
+    bool outer = true; /* only start-up code so far */
     int r = 0;
 
     if (*end == tree->end_count || tree->ends[*end].node != number)
@@ -225,7 +225,7 @@ static int put_ends(struct resolving *resolving, uint32_t number, uint32_t *end)
     return r;
 }
 
-/* Put all stacks. */
+/* Add all stacks. */
 static int put_stacks(struct resolving *resolving, bool full)
 {
     const struct tree *tree = resolving->tree;
@@ -241,7 +241,7 @@ static int put_stacks(struct resolving *resolving, bool full)
     return r;
 }
 
-/* Make the tree with names; `lines` as above. Returns 0 or -ENOMEM. */
+/* Make the tree with names, as naming_resolve(). Returns 0 or -ENOMEM. */
 static int resolve(struct tree **out,
                    const struct naming *naming,
                    enum naming_detail detail,

@@ -11,14 +11,14 @@
 #include "stat/tree/frame.h"
 #include "stat/walk/traces.h"
 
-/* Daemons that are named one by one. */
+/* How many daemons are named one by one. */
 #define NAMED_MAX 16
 
 struct shortfall {
     const struct shortfall_wanted *wanted;
     uint32_t count; /* of processes */
-    uint32_t *seen; /* by process: up to which sample; 0: not at all */
-    uint32_t *rank; /* by process: of its daemon */
+    uint32_t *seen; /* by process: number of the last sample with it; 0: none */
+    uint32_t *rank; /* by process: rank of its daemon */
     bool *lacking;  /* by process: not seen up to the end */
 };
 
@@ -29,7 +29,7 @@ static void shortfall_fini(struct shortfall *shortfall)
     free(shortfall->lacking);
 }
 
-/* Up to which sample each task was seen. */
+/* Find the number of the last sample with each task. */
 static void read_progress(struct shortfall *shortfall, const struct tree *tree)
 {
     const struct targets *targets = shortfall->wanted->targets;
@@ -50,8 +50,8 @@ static void read_progress(struct shortfall *shortfall, const struct tree *tree)
     }
 }
 
-/* Whether process `index` was not seen up to the end. With an open end, the task
- * of a lost daemon was not. */
+/* Whether process `index` was not seen up to the last sample. With an open end
+ * this includes every task of a lost daemon. */
 static bool is_lacking(const struct shortfall *shortfall, uint32_t index)
 {
     const struct shortfall_wanted *wanted = shortfall->wanted;
@@ -62,7 +62,7 @@ static bool is_lacking(const struct shortfall *shortfall, uint32_t index)
             daemons_loss(wanted->daemons, shortfall->rank[index]));
 }
 
-/* Read the tree, and find the tasks that are lacking. */
+/* Read the tree, and find the missing tasks. */
 static int shortfall_init(struct shortfall *shortfall,
                           const struct tree *tree,
                           const struct shortfall_wanted *wanted)
@@ -84,7 +84,7 @@ static int shortfall_init(struct shortfall *shortfall,
     return 0;
 }
 
-/* Why the daemon of process `index` did not answer. */
+/* Write why the daemon of process `index` did not answer. */
 static void reason_of(char *text,
                       size_t size,
                       const struct shortfall *shortfall,
@@ -149,7 +149,7 @@ static int add_absent(struct tree **tree, const struct shortfall *shortfall)
     return 0;
 }
 
-/* Make the set of the tasks that `is` says. */
+/* Make the set of the tasks for which `is` holds. */
 static int collect(struct tasks **out,
                    const struct shortfall *shortfall,
                    bool (*is)(const struct shortfall *, uint32_t, uint32_t),
@@ -177,7 +177,7 @@ static int collect(struct tasks **out,
     return r;
 }
 
-/* Whether the daemon of process `index` is not to be asked any more. */
+/* Whether the daemon of process `index` need not be asked again. */
 static bool is_silent(const struct shortfall *shortfall,
                       uint32_t index,
                       uint32_t arg)
@@ -187,7 +187,7 @@ static bool is_silent(const struct shortfall *shortfall,
            daemons_loss(shortfall->wanted->daemons, shortfall->rank[index]);
 }
 
-/* Whether process `index` was seen, but not up to the end, and its daemon is `rank`. */
+/* Whether process `index` was seen, but not to the end, by daemon `rank`. */
 static bool is_behind(const struct shortfall *shortfall,
                       uint32_t index,
                       uint32_t rank)
@@ -196,7 +196,7 @@ static bool is_behind(const struct shortfall *shortfall,
            shortfall->rank[index] == rank;
 }
 
-/* Tell of the daemon of process `index`, the first of its tasks. */
+/* Report the daemon of process `index`, which is the first of its tasks. */
 static int say_behind(const struct shortfall *shortfall,
                       uint32_t index,
                       void (*say)(const char *line))
@@ -219,7 +219,7 @@ static int say_behind(const struct shortfall *shortfall,
     return 0;
 }
 
-/* Tell of each daemon of which something was seen, the first ones by name. */
+/* Report each daemon with tasks that were seen, the first ones by name. */
 static int say_all_behind(const struct shortfall *shortfall,
                           void (*say)(const char *line))
 {
@@ -249,7 +249,7 @@ static int say_all_behind(const struct shortfall *shortfall,
     return r;
 }
 
-/* How many tasks are lacking. */
+/* The number of missing tasks. */
 static uint32_t lacking_count(const struct shortfall *shortfall)
 {
     uint32_t count = 0, index;

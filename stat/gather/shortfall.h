@@ -1,4 +1,4 @@
-/* shortfall.h - which tasks an answer lacks, and why. */
+/* shortfall.h - which tasks are missing in an answer, and why. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,23 +11,23 @@
 #include "stat/tree/tasks.h"
 #include "stat/tree/tree.h"
 
-/* What was asked for. */
+/* What was requested. */
 struct shortfall_wanted {
     const struct targets *targets;
     const struct daemons *daemons;
-    uint32_t samples;      /* of each task, at least; 0: none came of all */
-    bool open_ended;       /* more were to come */
-    uint32_t timeout_ms;   /* for how long answers were waited for; 0: not so */
-    bool answered;         /* all daemons that live have sent all they have */
-    struct cop_error late; /* why the answer may not be whole; "" if it is */
+    uint32_t samples;      /* that each task must have; 0: there were none */
+    bool open_ended;       /* more samples were to come */
+    uint32_t timeout_ms;   /* how long answers were waited for; 0: not at all */
+    bool answered;         /* all live daemons have sent everything */
+    struct cop_error late; /* why the answer may be incomplete; "": complete */
 };
 
-/* Find what `*tree` lacks. Tasks that are not in it are put into it as not
- * walked, with their host and the reason; of others that were not seen up to
- * the last sample `say` is told, by daemon. If there are any of either kind,
- * `wanted->late` sums up.
+/* Find the missing tasks of `*tree`. Tasks not in it are added as not walked,
+ * with their host and the reason. Tasks that were not seen up to the last
+ * sample are reported to `say`, by daemon. If there are any of either kind,
+ * `wanted->late` becomes a summary.
  *
- * silent   the tasks whose daemons are not to be asked any more; the caller's
+ * silent   the tasks whose daemons need not be asked again; the caller's
  *
  * Returns 0 or -ENOMEM. */
 int shortfall_find(struct tree **tree,

@@ -24,8 +24,8 @@ struct render_options {
     unsigned width;       /* columns */
     bool colour;          /* with terminal colours, one for each class */
     const char *headline; /* in place of the usual one; NULL: that */
-    bool timeless;        /* say nothing that is another thing in each
-                                 sample, though nothing has moved */
+    bool timeless;        /* say nothing that is another thing in each sample,
+                             though nothing has moved */
 };
 
 /* Write `report` to `file`, no line longer than the width. Of more classes than

@@ -25,7 +25,7 @@ struct report_source {
     bool full; /* runtime frames are places like others, and make classes */
     enum naming_detail detail;
     const char *late;    /* what is missing for another reason than a task; NULL
-                         or "": nothing */
+                            or "": nothing */
     const char *command; /* of coppice-stat; NULL: not known */
     const char *job;     /* a command line of the job; NULL or "": not known */
     const char *tool;    /* the version of coppice-stat; NULL: this one's */
