@@ -14,7 +14,7 @@
 
 #include "stat/clock.h"
 
-/* How often it is looked whether the command has moved. */
+/* How often to check whether the command has moved. */
 #define POLL_NS 100000000L
 
 int command_start(pid_t *pid, char *const *argv, struct cop_error *error)
@@ -37,7 +37,7 @@ int command_start(pid_t *pid, char *const *argv, struct cop_error *error)
     if (child < 0)
         failure = errno;
     close(ends[1]);
-    /* Nothing comes if it was started, for the other end closes then. */
+    /* If the start succeeds, the other end closes without data. */
     if (child > 0 && read(ends[0], &failure, sizeof(failure)) > 0)
         waitpid(child, NULL, 0);
     close(ends[0]);
@@ -48,7 +48,7 @@ int command_start(pid_t *pid, char *const *argv, struct cop_error *error)
     return 0;
 }
 
-/* The processor time of a process so far, in ticks; 0 if it has gone. */
+/* The processor time of a process so far, in ticks; 0 if it has ended. */
 static uint64_t processor_ticks(pid_t pid)
 {
     unsigned long long user = 0, kernel = 0;
@@ -73,7 +73,7 @@ static uint64_t processor_ticks(pid_t pid)
     return user + kernel;
 }
 
-/* A number that changes when something under `pid` comes, goes or runs. */
+/* A number that changes when a process below `pid` begins, ends or runs. */
 static int movement(uint64_t *out, pid_t pid)
 {
     struct targets targets = {0};

@@ -8,7 +8,7 @@
 #include "stat/walk/traces.h"
 #include "stat/walk/walk.h"
 
-/* Where the stacks of one core file go. */
+/* The destination of the stacks of one core file. */
 struct sink {
     struct traces *traces;
     uint32_t task;
@@ -25,7 +25,7 @@ static int add_stack(void *arg,
                              count, false);
 }
 
-/* Read one file. One that cannot be read is a task all the same. */
+/* Read one file. A file that cannot be read is still a task. */
 static int read_core(struct targets *targets,
                      struct sink *sink,
                      struct walker *walker,

@@ -1,4 +1,4 @@
-/* cores.h - the merged stacks of processes that have left core files. */
+/* cores.h - the merged stacks of processes from their core files. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +11,11 @@
 #include "stat/job/targets.h"
 #include "stat/tree/tree.h"
 
-/* Read the core files `paths`, each a task, in this process: there is nothing
- * to stop, and files are where this process is. One that cannot be read is a
- * task that was not walked.
+/* Read the core files `paths`, each as a task, in this process, without
+ * daemons. A file that cannot be read is a task that was not walked.
  *
- * targets  has nobody yet; gets their pids
- * say      told of each: its pid, its program, its file
+ * targets  empty; gets the pids of the processes
+ * say      gets a line for each process: its pid, program and file
  *
  * Returns 0, or a negative errno with a sentence in `error`. */
 int cores_tree(struct tree **out,

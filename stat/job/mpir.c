@@ -1,4 +1,4 @@
-/* mpir.c - the processes of a job, from the table that its launcher keeps for
+/* mpir.c - reads the processes of a job from its launcher's table for
  * debuggers. */
 #include "stat/job/targets.h"
 
@@ -25,11 +25,11 @@ struct row {
     int32_t unused;
 };
 
-/* Where the launcher keeps what we look for; 0: not found. */
+/* Addresses in the launcher; 0: not found. */
 struct symbols {
     Dwarf_Addr table;
     Dwarf_Addr size;
-    Dwarf_Addr job; /* of srun: a text */
+    Dwarf_Addr job; /* in srun: a text */
 };
 
 static int find_symbols(Dwfl_Module *module,
@@ -68,7 +68,7 @@ static int read_at(int memory, void *bytes, size_t len, uint64_t address)
     return pread(memory, bytes, len, (off_t)address) == (ssize_t)len ? 0 : -EIO;
 }
 
-/* Read a text, which may end near the end of what is mapped. */
+/* Read a text, which may end close to the end of a mapping. */
 static int read_text(int memory, char text[HOST_MAX + 1], uint64_t address)
 {
     size_t len = 0;
@@ -125,7 +125,7 @@ static int add_rows(struct targets *targets,
     return r;
 }
 
-/* Find the symbols of the table of process `pid`. */
+/* Find the addresses of the table of process `pid`. */
 static int read_symbols(struct symbols *symbols,
                         pid_t pid,
                         struct cop_error *error)
@@ -154,8 +154,8 @@ static int read_symbols(struct symbols *symbols,
     return 0;
 }
 
-/* Note the job of Slurm in which a launcher runs: srun knows it, others are in
- * its environment. */
+/* Note the Slurm job in which a launcher runs: srun has it in a variable,
+ * others in their environment. */
 static void note_slurm_job(struct targets *targets,
                            int memory,
                            const struct symbols *symbols,
@@ -173,8 +173,8 @@ static void note_slurm_job(struct targets *targets,
         targets->slurm_job = step_job_of(pid);
 }
 
-/* Add what is in the table of process `pid`. Returns 1, 0 if it has no table,
- * or a negative errno with a sentence. */
+/* Add the processes in the table of process `pid`. Returns 1, 0 if it has no
+ * table, or a negative errno with a sentence. */
 static int add_table(struct targets *targets,
                      pid_t pid,
                      struct cop_error *error)
@@ -200,7 +200,7 @@ static int add_table(struct targets *targets,
     return r < 0 ? r : 1;
 }
 
-/* Whether `process` is a launcher below `pid` with no other between them. */
+/* Whether `process` is a launcher below `pid` without another between them. */
 static bool is_launcher_of(const struct processes *processes,
                            const struct process *process,
                            pid_t pid)
@@ -252,8 +252,8 @@ int targets_find_launcher(pid_t *pid, char name[16], struct cop_error *error)
 }
 
 /* Add the processes of a launcher whose table is empty, if they have ranks on
- * this host: Open MPI has no others in its table than those of MPI. Returns 0 or
- * a negative errno; -EAGAIN if none has a rank. */
+ * this host: Open MPI's table only has processes that use MPI. Returns 0 or a
+ * negative errno; -EAGAIN if none has a rank. */
 static int add_ranks(struct targets *targets,
                      pid_t pid,
                      void (*say)(const char *line))

@@ -15,10 +15,10 @@
 #include "stat/list.h"
 #include "stat/walk/thread.h"
 
-/* How much of a command line is read: a script's name is near its begin. */
+/* How much of a command line is read: a script's name is near its beginning. */
 #define COMMAND_SIZE 8192
 
-/* What the kernel adds to the path of a program whose file has gone. */
+/* What the kernel appends to the path of a program whose file was deleted. */
 #define DELETED " (deleted)"
 
 /* Read what the kernel says of a process. Returns whether it is alive. */
@@ -113,7 +113,7 @@ bool processes_is_below(const struct processes *processes,
                         const struct process *process,
                         pid_t pid)
 {
-    /* As it is no snapshot, the parents may form a ring. */
+    /* Without a snapshot, the parents may form a loop. */
     for (size_t steps = 0; process && steps < processes->count; steps++) {
         if (process->pid == getpid())
             return false;
@@ -136,8 +136,8 @@ static bool read_link(char text[PATH_MAX], int32_t pid, const char *what)
     return len > 0;
 }
 
-/* Read the path of the file of a program. If the file was replaced or removed,
- * the path is the one it had. */
+/* Read the path of a program's file. If the file was replaced or removed, this
+ * is its former path. */
 static bool read_program(char text[PATH_MAX], int32_t pid)
 {
     size_t len;
@@ -151,7 +151,7 @@ static bool read_program(char text[PATH_MAX], int32_t pid)
     return true;
 }
 
-/* Whether `text` begins with one of these words, which NULL ends; with `whole`
+/* Whether `text` begins with one of the NULL-terminated `words`; with `whole`
  * nothing may follow. */
 static bool is_among(const char *text, const char *const *words, bool whole)
 {
@@ -162,7 +162,7 @@ static bool is_among(const char *text, const char *const *words, bool whole)
     return false;
 }
 
-/* Whether a program runs scripts whose name is its first word. */
+/* Whether a program runs scripts whose name is its first argument. */
 static bool is_interpreter(const char *program)
 {
     static const char *const begins[] = {"python", "perl",  "ruby", "julia",
@@ -174,7 +174,7 @@ static bool is_interpreter(const char *program)
     return is_among(program, begins, false) || is_among(program, names, true);
 }
 
-/* Whether an option of an interpreter has its argument in the next word. */
+/* Whether an option of an interpreter takes the next word as its argument. */
 static bool has_argument(const char *option)
 {
     static const char *const options[] = {"-W", "-X", "-o", NULL};
@@ -182,7 +182,7 @@ static bool has_argument(const char *option)
     return is_among(option, options, true);
 }
 
-/* Read the command line of a process: words, each with its end. Returns its
+/* Read the command line of a process: words, each with a NUL. Returns its
  * length. */
 static size_t read_command(char text[COMMAND_SIZE], int32_t pid)
 {
@@ -200,7 +200,7 @@ static size_t read_command(char text[COMMAND_SIZE], int32_t pid)
     return len;
 }
 
-/* The script that a command line of an interpreter runs; NULL: none. */
+/* The script in the command line of an interpreter; NULL: none. */
 static const char *script_of(const char *command, size_t len)
 {
     const char *word = command + strlen(command) + 1;
@@ -215,7 +215,7 @@ static const char *script_of(const char *command, size_t len)
     return word < command + len && word[0] ? word : NULL;
 }
 
-/* Whether `path`, as process `pid` understands it, is the file `name`. */
+/* Whether `path`, in the file system of process `pid`, is the file `name`. */
 static bool is_file(const char *path, int32_t pid, const char *name)
 {
     char folder[PATH_MAX], full[2 * PATH_MAX], *real;
@@ -256,8 +256,8 @@ bool process_is_called(const struct process *process, const char *name)
            strcmp(is_path ? command : basename(command), name) == 0;
 }
 
-/* Whether the process was started to run that module of Python's
- * multiprocessing: its command is the interpreter's, without the script. */
+/* Whether the process runs that module of Python's multiprocessing: its command
+ * has the interpreter, but no script. */
 static bool runs_module(int32_t pid, const char *module)
 {
     char command[COMMAND_SIZE], begin[64];
@@ -276,7 +276,7 @@ const struct process *processes_worker_of(const struct processes *processes,
     const struct process *above = processes_find(processes, process->parent);
     size_t steps;
 
-    /* The first is the server that forks the workers, and none itself. */
+    /* The first is the server that forks the workers, not a worker. */
     if (runs_module(process->pid, "forkserver") &&
         (!above || !runs_module(above->pid, "forkserver")))
         return NULL;
@@ -298,7 +298,7 @@ int process_full_name(char **out, const char *name)
         *out = strdup(name);
         return *out ? 0 : -ENOMEM;
     }
-    /* The file may have been removed: then its folder is what exists. */
+    /* If the file was removed, its folder still exists. */
     full = realpath(name, NULL);
     if (!full) {
         copy = strndup(name, (size_t)(base - name));

@@ -13,62 +13,62 @@ struct process {
     char name[16]; /* as the kernel keeps it: 15 bytes */
 };
 
-/* All of them, by pid. It is no snapshot: some may have come or gone while it
- * was read. */
+/* All processes, ordered by pid. This is no snapshot: processes may begin or
+ * end while it is read. */
 struct processes {
     struct process *list;
     size_t count;
 };
 
-/* Read all processes that are alive; those that have ended and are not waited
- * for are left out. Returns 0 or a negative errno. */
+/* Read all live processes; those that have ended but were not waited for are
+ * left out. Returns 0 or a negative errno. */
 int processes_read(struct processes *processes);
 
 /* Free what `processes` holds. */
 void processes_fini(struct processes *processes);
 
-/* The process `pid`; NULL: it is not there. */
+/* The process `pid`; NULL if it does not exist. */
 const struct process *processes_find(const struct processes *processes,
                                      pid_t pid);
 
-/* Whether `process` is somewhere below `pid`, and neither this process nor
- * below it. */
+/* Whether `process` is at any depth below `pid`, and is neither this process
+ * nor below it. */
 bool processes_is_below(const struct processes *processes,
                         const struct process *process,
                         pid_t pid);
 
-/* Read the name of process `pid`, as the kernel keeps it; "" if it is not
- * there. */
+/* Read the name of process `pid`, as the kernel keeps it; "" if it does not
+ * exist. */
 void process_name(char name[16], pid_t pid);
 
-/* Whether people call `process` by `name`: that is its name, the name of its
- * program's file, also if that was replaced or removed since, or of the script
+/* Whether `name` means `process`: it is the process's name, or the name of its
+ * program's file, even if that was replaced or removed since, or of the script
  * that it runs. A name with a slash is the path of the file or script; it must
  * be absolute. */
 bool process_is_called(const struct process *process, const char *name);
 
-/* The program of which `process` is a worker that Python's multiprocessing has
- * started ("spawn", "forkserver"), not only forked; NULL: of none. */
+/* The program whose worker `process` is, if Python's multiprocessing started it
+ * ("spawn", "forkserver"), not only forked it; else NULL. */
 const struct process *processes_worker_of(const struct processes *processes,
                                           const struct process *process);
 
-/* Make the name for process_is_called(): that of a path becomes absolute, with
- * its links followed. Returns 0 or -ENOMEM. */
+/* Make a name for process_is_called(): a path becomes absolute, with its links
+ * followed. Returns 0 or -ENOMEM. */
 int process_full_name(char **out, const char *name);
 
-/* Whether the process has MPI's library in its memory. */
+/* Whether the process has mapped an MPI library. */
 bool process_has_mpi(pid_t pid);
 
-/* Whether it is a shell, or another program that starts the one that is meant:
- * timeout, time, strace. */
+/* Whether it is a shell, or another program that starts the real one: timeout,
+ * time, strace. */
 bool process_is_wrapper(const struct process *process);
 
-/* Whether it is a client of ssh or its like, or srun. */
+/* Whether it is a client such as ssh, or srun. */
 bool process_is_remote_shell(const struct process *process);
 
-/* Whether a program of that name starts the processes of a launcher on another
- * host: orted, hydra_pmi_proxy. The name may be cut. */
+/* Whether a program with this name starts the processes of a launcher on
+ * another host: orted, hydra_pmi_proxy. The name may be cut. */
 bool process_is_proxy(const char *name);
 
-/* Whether a process of that name is a launcher: mpirun, mpiexec, srun. */
+/* Whether a process with this name is a launcher: mpirun, mpiexec, srun. */
 bool process_is_launcher(const char *name);

@@ -15,8 +15,8 @@
 
 extern char **environ;
 
-/* Start it with its output and its errors in two files. Returns 0 or a negative
- * errno. */
+/* Start the command with its output and errors in two files. Returns 0 or a
+ * negative errno. */
 static int start(pid_t *pid, char *const *argv, int output, int errors)
 {
     posix_spawn_file_actions_t actions;
@@ -36,7 +36,7 @@ static int start(pid_t *pid, char *const *argv, int output, int errors)
     return -r;
 }
 
-/* All of a file as a text; NULL: out of memory, or it cannot be read. */
+/* The contents of a file; NULL: out of memory, or it cannot be read. */
 static char *read_all(int file)
 {
     struct stat status;
@@ -55,7 +55,7 @@ static char *read_all(int file)
     return text;
 }
 
-/* Wait for it. Returns its status. */
+/* Wait for the command. Returns its status. */
 static int await_end(pid_t pid)
 {
     int status = 0;

@@ -7,7 +7,7 @@
 
 #include "stat/tree/tasks.h"
 
-/* Variables of one launcher; NULL: it has none. */
+/* Variables of one launcher; NULL: not set by it. */
 struct variables {
     const char *number;
     const char *sizes[2];
@@ -28,7 +28,7 @@ static const struct variables variables[RANK_SOURCES] = {
     [RANK_PMIX] = {"PMIX_RANK", {"OMPI_COMM_WORLD_SIZE"}, {"PMIX_NAMESPACE"}},
 };
 
-/* The value of `name` in `line`, which is "NAME=VALUE"; NULL: another's. */
+/* The value of `name` in `line`, "NAME=VALUE"; NULL: it is another variable. */
 static const char *value_in(const char *line, const char *name)
 {
     size_t len = name ? strlen(name) : 0;
@@ -53,7 +53,7 @@ static bool read_number(uint32_t *number, const char *text, uint32_t max)
     return true;
 }
 
-/* FNV-1a, from `hash` on. */
+/* Compute FNV-1a, continuing from `hash`. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
     if (hash == 0)
@@ -63,14 +63,14 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-/* What an environment says for each launcher. */
+/* The ranks in an environment, by launcher. */
 struct environment {
     struct rank ranks[RANK_SOURCES];
     bool slurm_job;
     bool slurm_step;
 };
 
-/* Read one line of it. */
+/* Read one variable of the environment. */
 static void read_line(struct environment *environment, const char *line)
 {
     const char *text;
@@ -88,12 +88,12 @@ static void read_line(struct environment *environment, const char *line)
         }
         for (size_t i = 0; i < 2; i++) {
             text = value_in(line, variables[source].sizes[i]);
-            /* The first variable of the two counts, wherever it stands. */
+            /* The first of the two variables counts, in any order. */
             if (text && (i == 0 || rank->size == 0) &&
                 read_number(&number, text, TASKS_MAX))
                 rank->size = number;
             text = value_in(line, variables[source].job[i]);
-            if (text) /* a sum, as they stand in any order */
+            if (text) /* a sum, since variables are in any order */
                 rank->job += hash_text(i + 1, text);
         }
     }
@@ -117,10 +117,10 @@ void rank_read(struct rank *rank, pid_t pid)
         read_line(&environment, line);
     free(line);
     fclose(file);
-    /* A job script has SLURM_PROCID=0 too, but is no step. */
+    /* A job script also has SLURM_PROCID=0, but is no step. */
     if (environment.slurm_job && !environment.slurm_step)
         ranks[RANK_SLURM].source = RANK_NONE;
-    /* Other launchers than torchrun may mean something else by RANK. */
+    /* Launchers other than torchrun may use RANK in another sense. */
     if (ranks[RANK_TORCH].size == 0)
         ranks[RANK_TORCH].source = RANK_NONE;
     for (source = RANK_SLURM; source < RANK_TABLE; source++) {
@@ -130,7 +130,7 @@ void rank_read(struct rank *rank, pid_t pid)
         if (rank->size == 0 && ranks[RANK_SLURM].source != RANK_NONE &&
             ranks[RANK_SLURM].number == rank->number)
             rank->size = ranks[RANK_SLURM].size;
-        /* A size that the rank is not below is that of something else. */
+        /* A size not above the rank belongs to something else. */
         if (rank->size <= rank->number)
             rank->size = 0;
     }

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Which launcher gave it. Where a process has several, as those under an mpirun in a job
- * script of Slurm, the higher one is the one that counts. */
+/* The launcher that gave the rank. A process may have ranks from several, as
+ * under an mpirun in a job script of Slurm; the highest value counts. */
 enum rank_source {
     RANK_NONE,
     RANK_SLURM,
@@ -20,7 +20,7 @@ enum rank_source {
     RANK_SOURCES
 };
 
-/* A zeroed one is none. */
+/* All zero: no rank. */
 struct rank {
     uint32_t source; /* of enum rank_source */
     uint32_t number; /* below TASKS_MAX */
@@ -32,8 +32,8 @@ struct rank {
  * environment may not be read. */
 void rank_read(struct rank *rank, pid_t pid);
 
-/* Make the rank that rank_read() reads of task `number` of the Slurm step
- * `job`.`step`, but for its size. Returns false if no rank has that number. */
+/* Make the rank, without its size, that rank_read() reads for task `number` of
+ * the Slurm step `job`.`step`. Returns false if no rank has that number. */
 bool rank_of_step(struct rank *rank,
                   uint32_t number,
                   const char *job,

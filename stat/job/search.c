@@ -1,4 +1,4 @@
-/* search.c - the processes of this host that have a name, or a launcher. */
+/* search.c - searches this host for processes by name or launcher. */
 #include "stat/job/targets.h"
 
 #include <errno.h>
@@ -17,17 +17,17 @@
 struct candidate {
     const struct process *process;
     struct rank rank;
-    bool has_mpi;   /* read only where several processes have the same rank */
-    bool is_helper; /* one above it is that rank */
-    bool is_above;  /* it has started the one that is that rank */
+    bool has_mpi;   /* read only if several processes have the same rank */
+    bool is_helper; /* a process above it is its rank */
+    bool is_above;  /* a process below it is its rank */
 };
 
-/* What was found, by pid. */
+/* The processes found, by pid. */
 struct search {
     struct processes processes;
     struct candidate *list;
     size_t count;
-    const struct process *starter; /* one that has started nothing; or NULL */
+    const struct process *starter; /* a starter without children; or NULL */
 };
 
 static void search_fini(struct search *search)
@@ -36,7 +36,7 @@ static void search_fini(struct search *search)
     free(search->list);
 }
 
-/* Read all processes, and have room for as many candidates. */
+/* Read all processes, and make room for as many candidates. */
 static int search_init(struct search *search)
 {
     int r = processes_read(&search->processes);
@@ -86,8 +86,8 @@ static struct candidate *candidate_above(const struct search *search,
     return NULL;
 }
 
-/* How likely it is that the process is the rank itself: it has MPI in its
- * memory, or is at least no shell. */
+/* How likely the process is the rank itself: most if it has mapped MPI, less if
+ * it is at least no shell. */
 static int likelihood(const struct candidate *candidate)
 {
     if (candidate->has_mpi)
@@ -95,9 +95,9 @@ static int likelihood(const struct candidate *candidate)
     return !process_is_wrapper(candidate->process);
 }
 
-/* Where processes have a rank from one above them, tell the process that is the
- * rank from those that have started it and from those that it has started: of
- * the likeliest it is the topmost. */
+/* Of processes with the same rank above each other, find the one that is the
+ * rank: the topmost of the likeliest. The others have started it, or were
+ * started by it. */
 static void find_helpers(struct search *search)
 {
     struct candidate *above;
@@ -128,7 +128,7 @@ static void find_helpers(struct search *search)
     }
 }
 
-/* Add what was found to the targets; not what has only started a rank. */
+/* Add the candidates to the targets, except those that only started a rank. */
 static int add_candidates(struct targets *targets, const struct search *search)
 {
     int r = 0;
@@ -147,7 +147,7 @@ static int add_candidates(struct targets *targets, const struct search *search)
     return r;
 }
 
-/* Read the number of a user, by name or number. */
+/* Find the number of a user from a name or number. */
 static int read_user(uid_t *uid, const char *user, struct cop_error *error)
 {
     const struct passwd *entry = getpwnam(user);
@@ -173,7 +173,7 @@ static bool is_owned_by(int32_t pid, uid_t uid)
     return stat(path, &status) == 0 && status.st_uid == uid;
 }
 
-/* Whether the process has the name, or is a worker of one that has it. */
+/* Whether the process has the name, or is a worker of a process that has it. */
 static bool is_called(const struct search *search,
                       const struct process *process,
                       const char *name)
@@ -186,7 +186,7 @@ static bool is_called(const struct search *search,
     return program && process_is_called(program, name);
 }
 
-/* Add the candidates that have the name and the user, either NULL for any. */
+/* Find the candidates with the name and the user; NULL: any. */
 static void find_called(struct search *search,
                         const char *name,
                         const uid_t *uid)
@@ -233,7 +233,7 @@ int targets_add_name(struct targets *targets,
     return r;
 }
 
-/* Whether it is a program of Coppice, also one that libtool runs. */
+/* Whether it is a program of Coppice, even if run by libtool. */
 static bool is_own(const struct process *process)
 {
     const char *name = process->name;
@@ -243,14 +243,14 @@ static bool is_own(const struct process *process)
                    8) == 0;
 }
 
-/* Whether a process without a rank may still be meant: it is not one that waits
- * for what it has started. */
+/* Whether a process without a rank may be a task: it does not only wait for
+ * processes that it has started. */
 static bool may_be_meant(const struct process *process)
 {
     return !process->has_child && !process_is_launcher(process->name);
 }
 
-/* Add the tasks whose environments do not tell, if there are any. */
+/* Add the tasks whose environments do not show the job, if there are any. */
 static int find_hidden(struct search *search, const char *job)
 {
     struct step_task *tasks = NULL;
@@ -284,7 +284,7 @@ static int find_hidden(struct search *search, const char *job)
     return count < 0 ? (int)count : 0;
 }
 
-/* Take the candidates of a job or step of Slurm. */
+/* Find the candidates in a job or step of Slurm. */
 static int find_step(struct search *search, const char *job)
 {
     for (size_t i = 0; i < search->processes.count; i++) {
@@ -322,8 +322,8 @@ int targets_add_step(struct targets *targets,
     return r;
 }
 
-/* Whether the process has no other purpose than to start those of a job. srun
- * counts as a client: it has started them elsewhere. */
+/* Whether the process only starts those of a job. srun counts as a client
+ * instead: it starts them elsewhere. */
 static bool is_starter(const struct process *process)
 {
     return process_is_proxy(process->name) ||
@@ -331,9 +331,9 @@ static bool is_starter(const struct process *process)
             !process_is_remote_shell(process));
 }
 
-/* Take the candidates below the launcher `pid`: those with a rank, and of the
- * others those that have no children, but for a starter that has none yet. A
- * rank that the launcher itself has is from another one above it. */
+/* Find the candidates below the launcher `pid`: those with a rank, and others
+ * without children, except a starter without any yet. A rank that the launcher
+ * itself has comes from another launcher above it. */
 static void find_below(struct search *search, pid_t pid)
 {
     struct rank own;
@@ -359,8 +359,8 @@ static void find_below(struct search *search, pid_t pid)
     search->count = kept;
 }
 
-/* Whether all that was found are clients of ssh: what they have started is on
- * other hosts. */
+/* Whether all candidates are clients of ssh: the processes that they have
+ * started are on other hosts. */
 static bool is_remote(const struct search *search)
 {
     for (size_t i = 0; i < search->count; i++)
@@ -370,8 +370,8 @@ static bool is_remote(const struct search *search)
     return search->count > 0;
 }
 
-/* Say where to look for the processes that the client `process` has started for
- * the launcher `pid`. */
+/* Report where to look for the processes that the client `process` has started
+ * for the launcher `pid`. */
 static int say_remote(pid_t pid,
                       const struct process *process,
                       struct cop_error *error)

@@ -10,10 +10,10 @@
 #include "stat/job/processes.h"
 #include "stat/list.h"
 
-/* Processes that a line names. */
+/* Most processes named on one line. */
 #define NAMED_MAX 8
 
-/* The source of ranks that counts: the highest of any process. */
+/* The source of ranks to use: the highest of any process. */
 static uint32_t source_of(const struct targets *targets)
 {
     uint32_t source = RANK_NONE, i;
@@ -37,7 +37,7 @@ static void process_text(char *text,
              (int)pid);
 }
 
-/* Say about process `i` why ranks are not used. */
+/* Report why ranks are not used, with process `i` as the reason. */
 static void say_unranked(const struct targets *targets,
                          uint32_t i,
                          const char *reason,
@@ -70,8 +70,8 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Check whether the ranks of `list` are those of one job. Returns NULL, or why
- * they are not, with the process that shows it. */
+/* Check whether the ranks of `list` are of one job. Returns NULL, or why not,
+ * with the process that shows it. */
 static const char *find_conflict(const struct targets *targets,
                                  const struct ranked *list,
                                  uint32_t count,
@@ -93,8 +93,8 @@ static const char *find_conflict(const struct targets *targets,
     return NULL;
 }
 
-/* Put the elements of an array into the order of `list`; what is not in it
- * vanishes. */
+/* Put the elements of an array into the order of `list`, and drop those not in
+ * it. */
 static int reorder(void *array,
                    size_t size,
                    const struct ranked *list,
@@ -105,7 +105,7 @@ static int reorder(void *array,
 
     if (!copy)
         return -ENOMEM;
-    if (all > 0) /* else there may be no array */
+    if (all > 0) /* otherwise the array may be NULL */
         memcpy(copy, array, (size_t)all * size);
     for (uint32_t i = 0; i < count; i++)
         memcpy((unsigned char *)array + (size_t)i * size,
@@ -125,7 +125,7 @@ int targets_set_aside(struct targets *targets,
     return r;
 }
 
-/* Keep those processes, in the order of `list`, and set the others aside. */
+/* Keep the processes of `list`, in its order, and set the others aside. */
 static int keep(struct targets *targets,
                 const struct ranked *list,
                 uint32_t count)
@@ -156,8 +156,8 @@ static int keep(struct targets *targets,
     return r;
 }
 
-/* Find the ranks of the job, whose highest is `last`, that have no process.
- * Where pids were given, others are not missing. */
+/* Find the ranks of the job, up to `last`, that have no process. If pids were
+ * given, none count as missing. */
 static int find_absent(struct targets *targets, uint32_t last)
 {
     struct tasks_range range = {0, last};
@@ -222,8 +222,8 @@ void targets_say_asides(const struct targets *targets,
     }
 }
 
-/* Say how to look at the job of a launcher that was itself given, or what has
- * started it, such as a script. */
+/* If a launcher, or a script that has started one, was itself given, report how
+ * to look at its job. */
 static void say_launchers(const struct targets *targets,
                           void (*say)(const char *line))
 {
@@ -255,7 +255,7 @@ static void say_launchers(const struct targets *targets,
     }
 }
 
-/* Say which ranks are missing. */
+/* Report which ranks are missing. */
 static void say_absent(const struct targets *targets,
                        void (*say)(const char *line))
 {
@@ -276,8 +276,8 @@ static void say_absent(const struct targets *targets,
     say(line);
 }
 
-/* Find the processes that are tasks if ranks are used, or not. Returns how
- * many there are. */
+/* Find the processes that are tasks, with or without the use of ranks. Returns
+ * how many. */
 static uint32_t find_kept(struct ranked *list,
                           const struct targets *targets,
                           uint32_t source)
@@ -299,7 +299,7 @@ static uint32_t find_kept(struct ranked *list,
     return count;
 }
 
-/* Whether ranks cannot be used; says why. */
+/* Whether ranks cannot be used; reports why. */
 static bool is_unranked(const struct targets *targets,
                         const struct ranked *list,
                         uint32_t count,

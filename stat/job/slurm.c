@@ -1,4 +1,4 @@
-/* slurm.c - the hosts and steps of a job of Slurm, as squeue knows them. */
+/* slurm.c - the hosts and steps of a Slurm job, from squeue. */
 #include "stat/job/targets.h"
 
 #include <ctype.h>
@@ -13,19 +13,19 @@
 #include "stat/job/processes.h"
 #include "stat/job/query.h"
 
-/* Bytes of a name that squeue prints, and of a list of steps in a sentence. */
+/* Bytes of a name from squeue, and of a list of steps in a sentence. */
 #define NAME_SIZE 256
 #define LIST_SIZE 512
 
 /* A job. */
 struct job {
-    char id[NAME_SIZE]; /* as its processes know it */
+    char id[NAME_SIZE]; /* as its processes have it */
     char state[NAME_SIZE];
     char uid[NAME_SIZE];
-    char *hosts; /* a list; ours */
+    char *hosts; /* a list; owned */
 };
 
-/* Split `line` at "|" into `count` fields. Returns whether it has so many. */
+/* Split `line` at "|" into `count` fields. Returns whether it has that many. */
 static bool split(char *line, char **fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -36,7 +36,7 @@ static bool split(char *line, char **fields, size_t count)
     return true;
 }
 
-/* Read "12", "12_3", "12+1", each with ".STEP" or without: into the job's name
+/* Parse "12", "12_3" or "12+1", with or without ".STEP", into the job's name
  * and the step, "" if there is none. */
 static int read_text(char job[NAME_SIZE],
                      char step[NAME_SIZE],
@@ -59,7 +59,7 @@ static int read_text(char job[NAME_SIZE],
     return 0;
 }
 
-/* Unset the variables with which squeue would leave the job out. */
+/* Unset variables that may make squeue omit the job. */
 static void unset_filters(void)
 {
     static const char *const filters[] = {"SQUEUE_ACCOUNT",   "SQUEUE_LICENSES",
@@ -70,7 +70,7 @@ static void unset_filters(void)
         unsetenv(filters[i]);
 }
 
-/* Ask squeue. Returns as query_run(), but never above 0. */
+/* Run squeue. Returns as query_run(), but never above 0. */
 static int ask(char **out,
                const char *what,
                const char *job,
@@ -105,8 +105,8 @@ static bool is_running(const char *state)
            strcmp(state, "STOPPED") == 0;
 }
 
-/* Read what squeue says of the job `name`: of an array or a job of several
- * parts, that which runs. */
+/* Parse the output of squeue for the job `name`: of an array or of a job with
+ * several parts, the part that runs. */
 static int read_job(struct job *job,
                     const char *name,
                     char *text,
@@ -170,16 +170,16 @@ static int check_job(const struct job *job,
     return 0;
 }
 
-/* Whether a step is none of the job's own: Slurm's own, or that of a launcher
- * whose processes have their ranks from it, or of a tool. */
+/* Whether a step is not one of the job's programs: it is Slurm's own, or of a
+ * launcher that gives its processes ranks, or of a tool. */
 static bool is_auxiliary(const char *step, const char *program)
 {
     return !isdigit((unsigned char)step[0]) || process_is_proxy(program) ||
            strncmp(program, "coppice-", 8) == 0;
 }
 
-/* Find the hosts of `step`; if that is "", see that the job has no more than one
- * step of its own. Sets `*hosts` to part of `text`, NULL: all of the job. */
+/* Find the hosts of `step`; if that is "", check that the job has at most one
+ * step of its own. `*hosts` becomes part of `text`, or NULL: all of the job. */
 static int read_steps(char **hosts,
                       char *text,
                       const char *name,
@@ -221,7 +221,7 @@ static int read_steps(char **hosts,
     return 0;
 }
 
-/* Look on this host at once, and have the others looked at by their daemons. */
+/* Search this host at once, and the other hosts by their daemons. */
 static int add_hosts(struct targets *targets,
                      const char *id,
                      const char *hosts,
@@ -233,7 +233,7 @@ static int add_hosts(struct targets *targets,
 
     if (r == 0 && cop_hosts_count(list) == 1)
         r = targets_host(targets, cop_hosts_name(list, 0), &host, error);
-    /* A daemon of this host alone is not asked. */
+    /* If this is the only host, no daemon is needed. */
     if (r == 0 && cop_hosts_count(list) == 1 && host == 0)
         r = targets_add_step(targets, id, error);
     else if (r == 0)

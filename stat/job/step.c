@@ -13,7 +13,7 @@
 /* Bytes of a job's or step's name. */
 #define NAME_SIZE 256
 
-/* What an environment says. */
+/* The Slurm variables of an environment. */
 struct place {
     char job[NAME_SIZE];
     char step[NAME_SIZE];
@@ -27,7 +27,7 @@ static void keep(char name[NAME_SIZE], const char *line, const char *variable)
         snprintf(name, NAME_SIZE, "%s", line + len + 1);
 }
 
-/* Read the environment of a process. Returns whether it could be. */
+/* Read the environment of a process. Returns whether it could be read. */
 static bool read_place(struct place *place, pid_t pid)
 {
     char path[64], *line = NULL;
@@ -85,7 +85,7 @@ int64_t step_list(struct step_task **out, const char *job)
     int64_t count = 0;
     int r = argv[2] ? query_run(&text, argv, &unused) : -ENOMEM;
 
-    /* PID JOBID STEPID LOCALID GLOBALID; of what a task has started, "-". */
+    /* PID JOBID STEPID LOCALID GLOBALID; "-" for children of tasks. */
     for (rest = text; r == 0 && (line = strsep(&rest, "\n")) != NULL;) {
         char id[NAME_SIZE], step[NAME_SIZE];
         struct step_task task = {0};

@@ -35,7 +35,7 @@ struct known_host {
     char name[];
 };
 
-/* Thousands of processes are added: each must be found at once. */
+/* Finds each of thousands of processes quickly. */
 struct targets_index {
     struct known_process *processes;
     struct known_host *hosts;
@@ -95,7 +95,7 @@ uint32_t targets_hosts_used(const struct targets *targets)
     return count > 0 ? count : 1;
 }
 
-/* Whether a host can have that name: a host list of it has that host. */
+/* Check that a host can have that name, as the one host of a list. */
 static int check_host(const char *name, struct cop_error *error)
 {
     struct cop_hosts *list;
@@ -189,7 +189,7 @@ static int append(struct targets *targets,
     return 0;
 }
 
-/* Whether nothing is known of a process but that its pid was given. */
+/* Whether only the pid of a process is known. */
 static bool is_unknown(const struct targets_facts *facts)
 {
     return facts->rank.source == RANK_NONE && !facts->name[0] && !facts->sought;
@@ -204,7 +204,7 @@ int targets_add(struct targets *targets,
     uint32_t none;
     int r;
 
-    r = targets_host(targets, "", &none, NULL); /* so that there is an index */
+    r = targets_host(targets, "", &none, NULL); /* makes the index */
     if (r < 0)
         return r;
     known = calloc(1, sizeof(*known));
@@ -245,7 +245,7 @@ int targets_append(struct targets *targets,
     return r;
 }
 
-/* Add a process of a host that was given by its pid. */
+/* Add a process of a host, given by its pid. */
 static int add_given(struct targets *targets, uint32_t host, pid_t pid)
 {
     struct targets_facts facts = {.name = ""};
@@ -271,7 +271,7 @@ int targets_add_pids(struct targets *targets, const char *text)
     return r;
 }
 
-/* Remember what is to be found at a host. Returns 0 or -ENOMEM. */
+/* Add a search on a host. Returns 0 or -ENOMEM. */
 static int add_wanted(struct targets *targets,
                       uint32_t host,
                       const char *name,
