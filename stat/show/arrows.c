@@ -45,7 +45,7 @@ static int add_ranks(struct arrow *arrow,
     return 0;
 }
 
-/* Find where thread `tid` of `task` is. Returns whether that is known. */
+/* Find the place of thread `tid` of `task`. Returns whether it is known. */
 static bool find_thread(uint32_t *node,
                         const struct tree *tree,
                         uint32_t task,

@@ -11,7 +11,7 @@
 
 #include "stat/show/characters.h"
 
-/* How far the lines behind the first are in. */
+/* Spaces before all lines but the first. */
 #define INDENT 2
 
 /* Whether a character begins at `text`. */
@@ -29,7 +29,7 @@ unsigned columns_of(const char *text)
     return count;
 }
 
-/* How many bytes of `text` fill `width` columns, at most. */
+/* Most bytes of `text` that fit into `width` columns. */
 static size_t bytes_of(const char *text, unsigned width)
 {
     unsigned count = 0;
@@ -41,8 +41,8 @@ static size_t bytes_of(const char *text, unsigned width)
     return len;
 }
 
-/* Where `text` goes on behind an ellipsis so that it fits into `width` columns:
- * at a part of a chain, if one begins in the last half. */
+/* The end of `text` to show after an ellipsis, so that both fit into `width`
+ * columns: from a frame of a chain on, if one begins in the last half. */
 static const char *tail_of(const char *text, unsigned width)
 {
     unsigned have = columns_of(text);

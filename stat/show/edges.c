@@ -11,7 +11,7 @@
 /* No walk along the edges has come there yet. */
 #define UNSEEN 0
 
-/* Read the note `text`. Returns whether it tells whom somebody waits for. */
+/* Read the note `text`. Returns whether it describes a wait. */
 static bool read_note(struct edge *edge, const char *text)
 {
     int len = 0;
@@ -45,7 +45,7 @@ static int by_edge(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Add an edge of each of `tasks`. Returns 0 or -ENOMEM. */
+/* Add an edge for each of `tasks`. Returns 0 or -ENOMEM. */
 static int add_edges(struct edge **edges,
                      size_t *count,
                      const struct edge *edge,
@@ -85,7 +85,7 @@ int edges_find(struct edge **out, size_t *count, const struct tree *tree)
         if (depth > 0 && !edge.threads)
             edge.tagged = sscanf(tree_function(tree, above[depth - 1]),
                                  "[tag %d]", &edge.tag) == 1;
-        /* "[running]" may be below it. */
+        /* A note such as "[running]" may be below it. */
         for (; r == 0 && end < tree->end_count && tree->ends[end].node < behind;
              end++)
             if (tree->ends[end].current)
@@ -101,8 +101,8 @@ int edges_find(struct edge **out, size_t *count, const struct tree *tree)
     return 0;
 }
 
-/* The edge of the one that edge `edge` waits for; `count` if it waits for
- * nobody. */
+/* The edge of the thread or task that `edge` waits for; `count` if that does
+ * not wait. */
 static size_t next_edge(const struct edge *edges,
                         size_t count,
                         const struct edge *edge)
@@ -117,9 +117,9 @@ static size_t next_edge(const struct edge *edges,
     return found ? (size_t)(found - edges) : count;
 }
 
-/* Find from each edge on where it leads: into which edge that leads on no
- * further, or into which circle, of which one edge is told. `seen` is all 0, and
- * `path` has room for `count`. */
+/* Find where each edge leads: to an edge without a next one, or to a cycle,
+ * represented by one of its edges. `seen` is all 0, and `path` has room for
+ * `count`. */
 static void follow(size_t *ends,
                    bool *circles,
                    size_t *seen,
@@ -151,7 +151,7 @@ static void follow(size_t *ends,
     }
 }
 
-/* What follow() needs. */
+/* The arguments of follow(). */
 struct following {
     size_t *ends;
     size_t *seen;
@@ -234,8 +234,8 @@ int edges_chain(uint32_t *last,
     r = following_init(&following, edges, count);
     if (r < 0)
         return r;
-    /* In place of the last edge the rank that it leads to: several lead to
-     * it. */
+    /* Replace the last edge by the rank that it leads to, as several edges may
+     * lead to one rank. */
     for (i = 0; i < count; i++)
         following.seen[i] = following.circles[i]
                                 ? 2 * (size_t)edges[following.ends[i]].task + 1
@@ -267,7 +267,7 @@ const struct edge *edges_odd_tag(int32_t *others,
     for (i = 0; i < count; i++)
         if (!edges[i].tagged || edges[i].receives != edges[0].receives)
             return NULL;
-    /* Two of the first three have the tag of all but one, or there is none. */
+    /* If there is an odd tag, two of the first three have the common one. */
     *others = edges[0].tag == edges[1].tag || edges[0].tag == edges[2].tag
                   ? edges[0].tag
                   : edges[1].tag;
@@ -279,7 +279,7 @@ const struct edge *edges_odd_tag(int32_t *others,
     return differ == 1 ? odd : NULL;
 }
 
-/* The class of each of a span of tasks. */
+/* Tasks in a row and their class. */
 struct span {
     struct tasks_range range;
     size_t class;
@@ -294,7 +294,7 @@ static int by_span(const void *a, const void *b)
            (x->range.first < y->range.first);
 }
 
-/* Find the spans of all classes, rising. Returns 0 or -ENOMEM. */
+/* Find the spans of all classes, ascending. Returns 0 or -ENOMEM. */
 static int find_spans(struct span **out,
                       size_t *count,
                       const struct classes *classes)
@@ -336,7 +336,7 @@ static size_t class_of(const struct span *spans,
                                                          : none;
 }
 
-/* An edge between classes in the making. */
+/* One edge with its classes. */
 struct link {
     size_t from;
     size_t to;
@@ -355,8 +355,8 @@ static int by_link(const void *a, const void *b)
     return x->edge->receives - y->edge->receives;
 }
 
-/* Make the set of those that wait, or of those that they wait for. Returns 0 or
- * -ENOMEM. */
+/* Make the set of the waiting tasks, or of those that they wait for. Returns 0
+ * or -ENOMEM. */
 static int make_set(struct tasks **out,
                     struct tasks_range *ranges,
                     const struct link *links,
@@ -381,8 +381,8 @@ void edges_classes_free(struct class_edge *list, size_t count)
     free(list);
 }
 
-/* Put sorted links together. Returns how many edges they are, or -ENOMEM; what
- * is made is in `list` all the same. */
+/* Merge sorted links. Returns the number of edges in `list`, or -ENOMEM; `list`
+ * must be freed even then. */
 static long put_links(struct class_edge *list,
                       const struct link *links,
                       size_t count)

@@ -8,17 +8,17 @@
 #include "stat/show/judging.h"
 #include "stat/show/threads.h"
 
-/* Bytes of a set of tasks. */
+/* Bytes of a set of tasks as text. */
 #define RANKS_SIZE 64
 
-/* Append how many places were not told of. */
+/* Append how many places were not named. */
 static char *append_more(char *text, size_t count)
 {
     return columns_append(text, "; others are at %zu more place%s", count,
                           count == 1 ? "" : "s");
 }
 
-/* Append which tasks these are; those of most are only counted. */
+/* Append the tasks of `group`; if it has the `most`, only their number. */
 static char *append_tasks(char *text,
                           const struct judging *judging,
                           const struct group *group,
@@ -62,7 +62,7 @@ static char *append_group(char *text,
     return text;
 }
 
-/* By falling number of threads. */
+/* Order by falling number of threads. */
 static int by_threads(const void *a, const void *b)
 {
     const struct threads_place *x = a;
@@ -75,8 +75,8 @@ static int by_threads(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Whether the only thread that each task has at `place` was told of: it is in a
- * circle. */
+/* Whether the only thread of each task at `place` was already mentioned, as
+ * part of a cycle. */
 static bool is_told(const struct judging *judging,
                     const struct threads_place *place)
 {
@@ -91,8 +91,8 @@ static bool is_told(const struct judging *judging,
     return place->count == 1 && told == judging->tasks;
 }
 
-/* Append where the threads of all tasks are, which are one class: those of most,
- * then the odd ones. */
+/* Append the places of the threads of all tasks, which are one class: that of
+ * most threads, then the odd ones. */
 static char *append_places(char *text,
                            const struct judging *judging,
                            const struct threads_place *places,
@@ -142,9 +142,9 @@ static char *append_places(char *text,
     return text;
 }
 
-/* Append where the threads are, if all tasks are alike and have some that differ:
- * odd ones, or any of the only task. `*done` becomes whether they do. NULL
- * without memory. */
+/* Append the places of threads, if all tasks are alike and have threads that
+ * differ: odd ones, or any of the only task. `*done` becomes whether they do.
+ * NULL without memory. */
 static char *append_threads(char *text,
                             const struct judging *judging,
                             bool *done)
@@ -172,7 +172,7 @@ static char *append_threads(char *text,
     return text;
 }
 
-/* Append that `waiting` ranks wait in the end for rank `last`. */
+/* Append that `waiting` ranks wait, directly or not, for rank `last`. */
 static char *append_chain(char *text,
                           const struct judging *judging,
                           size_t waiting,
@@ -205,8 +205,8 @@ static char *append_chain(char *text,
                  : text;
 }
 
-/* Append for which rank ranks wait, and who has another tag. NULL without
- * memory. */
+/* Append the rank that ranks wait for, and the rank with another tag. NULL
+ * without memory. */
 static char *append_ranks(char *text, const struct judging *judging)
 {
     const struct edge *edges = judging->edges, *odd;
@@ -236,7 +236,7 @@ static char *append_ranks(char *text, const struct judging *judging)
     return text;
 }
 
-/* Whether these tasks are no longer there to move. */
+/* Whether the tasks of `group` have ended. */
 static bool has_ended(const struct group *group)
 {
     return group->doing == DOING_NOTE &&
@@ -244,8 +244,8 @@ static bool has_ended(const struct group *group)
             strncmp(group->place, FRAME_ZOMBIE, strlen(FRAME_ZOMBIE)) == 0);
 }
 
-/* Append whether a task that has not ended has moved, and how many samples say
- * so. */
+/* Append whether a task that has not ended has moved, and in how many
+ * samples. */
 static char *append_evidence(char *text, const struct judging *judging)
 {
     const struct report_source *source = &judging->report->source;
@@ -280,7 +280,7 @@ static char *append_evidence(char *text, const struct judging *judging)
                               1000);
 }
 
-/* The sentence; NULL without memory. */
+/* Make the sentence; NULL without memory. */
 static char *judging_text(struct judging *judging)
 {
     const struct targets *targets = judging->report->source.targets;

@@ -9,14 +9,14 @@
 #include "stat/show/picture.h"
 #include "stat/walk/runtime.h"
 
-/* What people call the call of a runtime: MPI_Send for PMPI_Send. */
+/* The usual name of a runtime's function: MPI_Send for PMPI_Send. */
 static const char *plain_name(const char *function)
 {
     function += strspn(function, "_");
     return strncmp(function, "PMPI_", 5) == 0 ? function + 1 : function;
 }
 
-/* Whether `node` is written in C or C++, as its file says. */
+/* Whether `node` is written in C or C++, by the ending of its file. */
 static bool is_in_c(const struct judging *judging, uint32_t node)
 {
     const char *ending = strrchr(report_file(judging->report, node), '.');
@@ -24,7 +24,7 @@ static bool is_in_c(const struct judging *judging, uint32_t node)
     return ending && (ending[1] == 'c' || ending[1] == 'h');
 }
 
-/* Whether `node` is of a library, or in C or C++ and called by one of Python. */
+/* Whether `node` is of a library, or C or C++ called by a library of Python. */
 static bool is_of_library(const struct judging *judging, uint32_t node)
 {
     const struct tree *tree = judging->report->tree;
@@ -37,8 +37,8 @@ static bool is_of_library(const struct judging *judging, uint32_t node)
 }
 
 /* The deepest function at or above `node` that has a source and is no call of a
- * runtime, and with `own` not of a library; else the outermost. What it has
- * called is `*called`. */
+ * runtime, and with `own` not of a library; else the outermost. `*called`
+ * becomes the function that it has called. */
 static uint32_t user_of(uint32_t *called,
                         const struct judging *judging,
                         uint32_t node,
@@ -57,8 +57,8 @@ static uint32_t user_of(uint32_t *called,
     return node;
 }
 
-/* Append file and line of `user`: if it has no line, the one from which it has
- * called `called`. */
+/* Append the file and line of `user`, or if it has no line, the line from which
+ * it has called `called`. */
 static char *append_source(char *text,
                            const struct report *report,
                            uint32_t user,
@@ -117,8 +117,8 @@ static int by_node(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The end of class number `i` that tells it best: one that the largest class
- * has not, of main() if it has one. */
+/* The most telling end of class number `i`: one that the largest class does not
+ * have, in main() if possible. */
 static uint32_t class_place(const struct judging *judging, size_t i)
 {
     const struct report *report = judging->report;
@@ -164,8 +164,8 @@ static bool is_state(const char *function)
            strncmp(function, FRAME_THREAD, strlen(FRAME_THREAD)) != 0;
 }
 
-/* Append which function of the program has called `node`: the loop may be
- * there, and call it again and again. */
+/* Append the function of the program that has called `node`: the loop may be
+ * there instead, and call `node` repeatedly. */
 static char *append_caller(char *text,
                            const struct judging *judging,
                            uint32_t node)
@@ -219,8 +219,8 @@ static void group_free(struct group *group)
     free(group);
 }
 
-/* Add class number `i` to those that do the same at the same place. Returns 0 or
- * -ENOMEM. */
+/* Add class number `i` to the group that does the same at the same place.
+ * Returns 0 or -ENOMEM. */
 static int groups_add(struct judging *judging, size_t i)
 {
     struct tasks *set = judging->report->classes->sets[i];
@@ -257,7 +257,7 @@ static int groups_add(struct judging *judging, size_t i)
     return -ENOMEM;
 }
 
-/* The fewest tasks first. */
+/* Order by rising number of tasks. */
 static int by_size(const struct group *a, const struct group *b)
 {
     uint32_t more = tasks_count(a->tasks), less = tasks_count(b->tasks);

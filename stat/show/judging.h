@@ -1,7 +1,7 @@
-/* judging.h - a judgement in the making; private to judgement.h.
+/* judging.h - the data of a judgement; private to judgement.h.
  *
- * judging.c finds what tasks do, and where; judging_locks.c says which threads
- * wait for locks; judgement.c makes the sentence of it. */
+ * judging.c finds what tasks do, and where; judging_locks.c finds which threads
+ * wait for locks; judgement.c writes the sentence. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,33 +13,33 @@
 #include "stat/show/report.h"
 #include "stat/table.h"
 
-/* So many places are told of besides that of most tasks. */
+/* Most places that are named besides that of most tasks. */
 #define OTHERS_MAX 3
 
 /* What tasks do at their place. */
 enum doing {
-    DOING_NOTHING, /* it is not known: they are there */
+    DOING_NOTHING, /* not known */
     DOING_WAIT,
     DOING_MOVE,
-    DOING_LOOP, /* they move, and were only seen in a function that another one
-                   of the program has called */
+    DOING_LOOP, /* they move, and were only seen in a function that another
+                   function of the program has called */
     DOING_NOTE, /* the place is a note, such as "[zombie: exited]" */
 };
 
 /* Tasks that do one thing at one place. */
 struct group {
     UT_hash_handle hh;
-    char *key; /* what it does, as a digit, and where */
+    char *key; /* the doing as a digit, then the place */
     const char *place;
     enum doing doing;
-    struct tasks *tasks; /* ours */
+    struct tasks *tasks; /* owned */
 };
 
-/* A judgement in the making. */
+/* The state of making a judgement. */
 struct judging {
     const struct report *report;
     struct group *groups;
-    uint32_t tasks; /* of all of them */
+    uint32_t tasks; /* of all groups */
     const char *noun;
     struct edge *edges; /* those of threads are last */
     size_t edge_count;
@@ -69,7 +69,7 @@ char *judging_append_place(char *text,
                            uint32_t node);
 
 /* Append, for each task, which threads wait for locks, and which thread holds
- * them. Sets `told` in the edges of threads that wait in a circle. */
+ * them. Sets `told` in the edges of threads that wait in a cycle. */
 char *judging_append_locks(char *text, struct judging *judging);
 
 /* Append a separator, unless `text` is empty. */

@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of one task that wait for locks: `len` of them in a circle, each for
- * the next; or if `len` is 0 in the end for one thread, which waits for none. */
+/* Threads of one task that wait for locks: `len` of them in a cycle, each for
+ * the next one; or, if `len` is 0, all for one thread that does not wait. */
 struct lock_waits {
     const struct edge *edges; /* of that task */
     size_t count;
-    size_t *list; /* which of them; ours */
+    size_t *list; /* indexes of these edges; owned */
     int len;
     uint32_t owner;
     size_t waiting;
 };
 
-/* Append what the thread does for whose locks others wait, if that is known;
- * before it, with `numbers`, which threads these are. */
+/* Append what the owner of the locks does, if known; with `numbers`, preceded
+ * by the numbers of the threads. */
 static char *append_owner(char *text,
                           const struct judging *judging,
                           const struct lock_waits *waits,
@@ -53,7 +53,7 @@ static char *append_owner(char *text,
     return judging_append_place(text, judging, tree->ends[end].node);
 }
 
-/* Append which threads wait for which; without `numbers`, only where. */
+/* Append which threads wait for which; without `numbers`, only the places. */
 static char *append_lock_waits(char *text,
                                const struct judging *judging,
                                const struct lock_waits *waits,
@@ -82,16 +82,16 @@ static char *append_lock_waits(char *text,
     return text;
 }
 
-/* What was said of waits for locks so far. */
+/* The waits for locks that were already mentioned. */
 struct told {
     char *places[OTHERS_MAX];
     size_t count;
-    size_t alike; /* tasks whose waits are at the same places as another's */
-    size_t left;  /* others that were not told of */
+    size_t alike; /* tasks with waits only at mentioned places */
+    size_t left;  /* other tasks, not mentioned */
 };
 
-/* Append what is waited for in a task, unless another is at the same places. NULL
- * without memory. */
+/* Append the waits of a task, unless a mentioned one waits at the same places.
+ * NULL without memory. */
 static char *append_new_lock_waits(char *text,
                                    struct told *told,
                                    const struct judging *judging,

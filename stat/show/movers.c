@@ -14,12 +14,12 @@
 struct below {
     uint32_t first; /* nodes, in pre-order */
     uint32_t last;
-    uint64_t samples; /* of all tasks, summed up */
+    uint64_t samples; /* sum over all tasks */
     bool any;
 };
 
-/* Whether a thread that stays at the end has to be one that stands still: it
- * sleeps, or waits in a call of a runtime. */
+/* Whether a thread that was always at this end stands still: it sleeps, or
+ * waits in a call of a runtime. */
 static bool is_still(const struct report *report, const struct tree_end *end)
 {
     const char *function = tree_function(report->tree, end->node);
@@ -66,8 +66,8 @@ static int find_below(struct below *out,
     return 0;
 }
 
-/* The deepest node that both are at or under, below `top`, and that has a
- * source, if there is one. */
+/* The deepest node below `top` with both `first` and `last` at or below it;
+ * with a source, if there is one. */
 static uint32_t common_node(const struct report *report,
                             uint32_t top,
                             const struct below *below)
@@ -89,7 +89,7 @@ static uint32_t common_node(const struct report *report,
     }
 }
 
-/* The deepest place below any top-level node. */
+/* Find the deepest such place below any top-level node. */
 static int find_deepest(uint32_t *out,
                         const struct report *report,
                         struct tasks *movers,
@@ -110,7 +110,7 @@ static int find_deepest(uint32_t *out,
         r = find_below(&below, report, movers, top, still_too);
         if (r < 0)
             return r;
-        /* A thread that was elsewhere meanwhile has left what is here. */
+        /* Otherwise a thread was elsewhere for a while: it left this place. */
         if (!below.any || below.samples < (uint64_t)report->source.samples *
                                               tasks_count(movers))
             continue;
@@ -135,8 +135,8 @@ static bool is_same(const struct report *a,
            strcmp(report_file(a, node_a), report_file(b, node_b)) == 0;
 }
 
-/* Find the one node from `first` on to before `behind`, side by side, that is
- * the same function as node `wanted` of `past`. Returns how many there are. */
+/* Find a sibling from `first` on, before `behind`, that is the same function as
+ * node `wanted` of `past`. Returns how many there are. */
 static unsigned find_same(uint32_t *found,
                           const struct report *report,
                           uint32_t first,
@@ -155,9 +155,9 @@ static unsigned find_same(uint32_t *found,
     return count;
 }
 
-/* Find in `report` the place that is node `*node` of `past`: where the same
- * function is there several times, what is above. Returns whether there is
- * one. */
+/* Find the place in `report` of node `*node` of `past`. If it is missing, or
+ * several siblings match, use the nearest node above that has a source. Returns
+ * whether there is one. */
 static bool find_again(uint32_t *node,
                        const struct report *report,
                        const struct report *past)

@@ -9,14 +9,14 @@
 
 #include "stat/show/columns.h"
 
-/* Most processes whose command line is tried, and most words of it. */
+/* Most processes whose command lines are tried, and most words of one. */
 #define TRIES     16
 #define WORDS_MAX 64
 
 /* Most hosts that are named. */
 #define HOSTS_MAX 8
 
-/* Whether a shell takes all of `word` as it is. */
+/* Whether a shell takes `word` literally. */
 static bool is_plain(const char *word)
 {
     return word[0] && strspn(word, "abcdefghijklmnopqrstuvwxyz"
@@ -91,7 +91,7 @@ char *origin_job(const struct targets *targets)
     return strdup("");
 }
 
-/* The first hosts that have tasks; NULL without memory. */
+/* Append the first hosts that have tasks; NULL without memory. */
 static char *append_hosts(char *text, const struct targets *targets)
 {
     char own[256] = "";
@@ -105,7 +105,7 @@ static char *append_hosts(char *text, const struct targets *targets)
             continue;
         name = targets_host_name(targets, host);
         if (host == 0 && gethostname(own, sizeof(own) - 1) == 0)
-            name = own; /* not "localhost": the reader is elsewhere */
+            name = own; /* "localhost" means nothing elsewhere */
         text = columns_append(text, "%s%s", named ? ", " : " on ", name);
         named++;
     }

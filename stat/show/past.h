@@ -1,17 +1,17 @@
-/* past.h - what a report of the present knows of the samples before it. */
+/* past.h - the earlier samples, for a report on the present. */
 #pragma once
 
 #include "stat/show/report.h"
 #include "stat/tree/window.h"
 
-/* A zeroed one knows nothing. */
+/* All zero: no earlier samples. */
 struct past {
     struct tree *tree;
-    struct report *report; /* of `tree`; NULL: nothing is known */
+    struct report *report; /* of `tree`; NULL: no earlier samples */
 };
 
-/* Find what `window` knows, for a report that is made with `source`. Returns 0
- * or -ENOMEM. */
+/* Make a report of the samples in `window`, for a report with `source`. Returns
+ * 0 or -ENOMEM. */
 int past_init(struct past *past,
               const struct window *window,
               const struct report_source *source);

@@ -11,14 +11,14 @@
 #include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
 
-/* Below so many columns more of them are kept for names. */
+/* If there are fewer columns, a larger part is kept for names. */
 #define WIDTH_NARROW 80
 
-/* What stands for frames, branches and the inside of a runtime left out. */
+/* Replaces omitted frames, branches and the inside of a runtime. */
 #define ELLIPSIS "\xe2\x80\xa6"
 #define LEADS_ON COLUMNS_LEADS_ON
 
-/* A picture in the making. */
+/* The state of drawing a picture. */
 struct drawing {
     struct picture *picture;
     const struct report *report;
@@ -27,7 +27,7 @@ struct drawing {
     unsigned width; /* columns */
 };
 
-/* Add a line; its text is taken, and a reference of its tasks is made. */
+/* Add a line; its text is taken, and its tasks get a reference. */
 static int line_add(struct drawing *drawing, struct picture_line line)
 {
     struct picture *picture = drawing->picture;
@@ -105,7 +105,7 @@ char *picture_append_function(char *text, const char *function)
     return text;
 }
 
-/* `text` with the name of `node` behind it. */
+/* See picture.h. */
 char *picture_append(char *text, const struct report *report, uint32_t node)
 {
     const char *file = report_file(report, node);
@@ -121,7 +121,7 @@ char *picture_append(char *text, const struct report *report, uint32_t node)
                 : columns_append(text, " (%s)", file);
 }
 
-/* Whether all of `node` goes on in its one child. */
+/* Whether all traces at `node` continue in its only child. */
 static bool leads_on(const struct drawing *drawing, uint32_t node)
 {
     const struct tree_node *nodes = drawing->tree->nodes;
@@ -131,14 +131,14 @@ static bool leads_on(const struct drawing *drawing, uint32_t node)
            nodes[node + 1].size + 1 == nodes[node].size;
 }
 
-/* ... which has no source. */
+/* ... and that has no source. */
 static bool leads_inside(const struct drawing *drawing, uint32_t node)
 {
     return leads_on(drawing, node) &&
            report_file(drawing->report, node + 1)[0] == '\0';
 }
 
-/* How many nodes with a source follow `node` one by one, without a choice. */
+/* How many nodes with a source follow `node` without branches. */
 static uint32_t chain_len(const struct drawing *drawing, uint32_t node)
 {
     uint32_t len = 0;
@@ -164,9 +164,8 @@ static char *prefix_under(const struct drawing *drawing,
     return columns_append(under, "%s", more);
 }
 
-/* How many nodes behind `node` are not shown, where `chain` nodes follow it one
- * by one: those before the next function of the program's own, or if these are
- * many those before the last one. */
+/* How many of the `chain` nodes after `node` are hidden: those before the next
+ * function of the program's own, or, if these are many, before the last one. */
 static uint32_t hidden_len(const struct drawing *drawing,
                            uint32_t node,
                            uint32_t chain)
@@ -185,7 +184,7 @@ static uint32_t hidden_len(const struct drawing *drawing,
     return (owns > PICTURE_CHAIN ? last : first) - node - 1;
 }
 
-/* The line of `*node`, which moves to the last frame on it. */
+/* Add the line of `*node`, which becomes the last frame on it. */
 static int node_line(struct drawing *drawing,
                      uint32_t *node,
                      const char *prefix,
@@ -216,7 +215,7 @@ static int node_line(struct drawing *drawing,
     return line_add(drawing, line);
 }
 
-/* The line for those whose traces end at a node where others go on. */
+/* Add the line for tasks whose traces end at a node where others continue. */
 static int here_line(struct drawing *drawing, uint32_t node, const char *prefix)
 {
     const struct report *report = drawing->report;
@@ -241,7 +240,7 @@ static int here_line(struct drawing *drawing, uint32_t node, const char *prefix)
     return r;
 }
 
-/* The line for `count` branches that are not drawn. */
+/* Add the line for `count` branches that are not drawn. */
 static int rest_line(struct drawing *drawing,
                      long count,
                      const char *prefix,
@@ -255,7 +254,7 @@ static int rest_line(struct drawing *drawing,
     return line_add(drawing, line);
 }
 
-/* What stands between a line and those that it hangs on. */
+/* The characters that connect a line to the others. */
 static const char *branch_of(bool top, bool last)
 {
     if (top)
@@ -263,8 +262,8 @@ static const char *branch_of(bool top, bool last)
     return last ? "\xe2\x94\x94\xe2\x94\x80 " : "\xe2\x94\x9c\xe2\x94\x80 ";
 }
 
-/* Draw what is between two nodes, side by side, and all under it. As deep as
- * a tree is, which TREE_DEPTH_MAX bounds. */
+/* Draw the siblings between two nodes, with everything below. The recursion is
+ * limited by TREE_DEPTH_MAX. */
 static int draw_children(struct drawing *drawing,
                          uint32_t first,
                          uint32_t behind,

@@ -4,9 +4,9 @@
  *     ├─ do_SendOrStall (ring.c:44) ▸ pause
  *     ...
  *
- * Fewest tasks first. Frames without a source that only lead on, such as those
- * of the C library, follow on the line of the frame before them; the inside of
- * MPI and pthread is an ellipsis there. */
+ * Fewest tasks first. A frame without a source follows on its caller's line if
+ * it is the only one below, such as in the C library; the inside of MPI and
+ * pthread is an ellipsis there. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,36 +15,36 @@
 
 #include "stat/show/report.h"
 
-/* Of more branches side by side than both together only the first and the last
+/* If a node has more branches than both together, only the first and the last
  * are drawn. */
 #define PICTURE_FIRST 16
 #define PICTURE_LAST  4
 
-/* Of more frames with one and the same task set than so many below one, those
- * of the language's library are counted only; and if there are more of the
- * program's own, all but the last one. None of these limits is kept where the
- * report is full. */
+/* If a node leads to more than this many frames in a row with the same tasks,
+ * frames of the language's library are only counted; and if more than this many
+ * of the program's own are left, all but the last one. No limit here applies to
+ * a full report. */
 #define PICTURE_CHAIN 4
 
 struct picture_line {
     char *text;
-    struct tasks *tasks; /* who is there or below; NULL: a line of words only */
-    uint32_t node;       /* the first on the line; 0 without tasks */
-    bool here;           /* those only whose traces end there */
-    uint32_t unchanged;  /* in how many samples; 0: do not say */
+    struct tasks *tasks; /* at or below the node; NULL: a line of words only */
+    uint32_t node;       /* the first on the line; 0 if `tasks` is NULL */
+    bool here;           /* only the tasks whose traces end there */
+    uint32_t unchanged;  /* for how many samples; 0: do not show */
     bool outlier;
 };
 
-/* Read it. */
+/* Public to read. */
 struct picture {
     struct picture_line *lines;
     size_t count;
 };
 
-/* Draw the tree of `report`, for a terminal of `width` columns, in which lines
- * may be longer all the same.
+/* Draw the tree of `report` for a terminal of `width` columns; lines may still
+ * be longer.
  *
- * drawn  by node: whether it is to be drawn; all above such a node are
+ * drawn  by node: whether to draw it; if so, all nodes above it are too
  *
  * Returns 0 or -ENOMEM. */
 int picture_new(struct picture **out,
@@ -81,6 +81,6 @@ long picture_children(struct picture_child **out,
  * without memory, or if `text` is. */
 char *picture_append_function(char *text, const char *function);
 
-/* `text` with the name of `node` behind it, made anew; `text` is taken. NULL
- * without memory. */
+/* Append the name of `node` to `text`, which is taken, and return the new text.
+ * NULL without memory. */
 char *picture_append(char *text, const struct report *report, uint32_t node);

@@ -6,7 +6,7 @@
 
 #include "stat/tree/frame.h"
 
-/* Whether the note has no place, because the kernel does not tell it. */
+/* Whether the note has no place, since the kernel does not tell it. */
 static bool has_no_place(const char *function)
 {
     return strcmp(function, FRAME_STUCK FRAME_STUCK_SOMEWHERE "]") == 0 ||

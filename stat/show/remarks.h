@@ -4,6 +4,6 @@
 #include "stat/gather/gather.h"
 #include "stat/show/report.h"
 
-/* Warn of stacks that were cut when --max-stop had passed, and of threads whose
- * place in the kernel is not known. Returns 0 or -ENOMEM. */
+/* Warn about stacks that were cut because of --max-stop, and about threads
+ * whose place in the kernel is not known. Returns 0 or -ENOMEM. */
 int remarks_find(const struct report *report, gather_say_fn say);

@@ -16,14 +16,14 @@
 /* The fewest columns of a count. */
 #define COUNT_COLUMNS_MIN 6
 
-/* ... of threads, and the two before it. */
+/* ... of a number of threads, with two spaces before. */
 #define THREAD_COLUMNS_MIN 9
 
-/* The fewest columns for tasks, and the most bytes of them. */
+/* The fewest columns for tasks, and the most bytes of their text. */
 #define RANKS_COLUMNS_MIN 12
 #define RANKS_SIZE        256
 
-/* Tasks of a class whose processes are named. */
+/* A class with at most this many tasks is shown with its processes. */
 #define NAMED_MAX 2
 
 #define ELLIPSIS "\xe2\x80\xa6"
@@ -34,15 +34,15 @@ struct render {
     const struct report *report;
     const struct tree *tree;
     const struct render_options *options;
-    bool *drawn; /* by node: a class that is told of is there or below */
+    bool *drawn; /* by node: a class that is shown is at or below it */
     struct picture *picture;
     unsigned width;          /* columns */
-    unsigned count_columns;  /* of a count */
-    unsigned thread_columns; /* of a count of threads, with two spaces before
-                                it; 0: they are not counted */
+    unsigned count_columns;  /* of a number of tasks */
+    unsigned thread_columns; /* of a number of threads, with two spaces before;
+                                0: not shown */
 };
 
-/* How many classes are left out, behind the first. */
+/* How many classes after the first ones are left out. */
 static size_t classes_skipped(const struct report *report)
 {
     size_t shown = PICTURE_FIRST + PICTURE_LAST;
@@ -51,7 +51,7 @@ static size_t classes_skipped(const struct report *report)
     return report->source.full || count < shown + 2 ? 0 : count - shown;
 }
 
-/* Draw where tasks were before, too: threads that make classes. */
+/* Also draw earlier places of tasks, where threads make classes. */
 static void find_left(struct render *render)
 {
     const struct tree *tree = render->tree;
@@ -89,7 +89,7 @@ static int find_drawn(struct render *render)
     }
     if (skip == 0)
         find_left(render);
-    /* In pre-order what is below a node follows it. */
+    /* In pre-order, the nodes below a node follow it. */
     for (uint32_t node = render->tree->node_count; node-- > 0;) {
         uint32_t child = node + 1;
 
@@ -113,7 +113,7 @@ static void colour_end(const struct render *render, long class)
         fputs("\033[0m", render->file);
 }
 
-/* What a line says behind its ranks, as far as `room` columns go. */
+/* Write the note after a line's ranks, as far as `room` columns allow. */
 static void line_note(char *note,
                       size_t size,
                       const struct picture_line *line,
@@ -131,13 +131,13 @@ static void line_note(char *note,
         snprintf(note, size, MARK);
 }
 
-/* How many columns are between a line's text and its ranks. */
+/* The columns between a line's text and its ranks. */
 static unsigned counts_columns(const struct render *render)
 {
     return 2 + render->count_columns + render->thread_columns + 2;
 }
 
-/* How many threads are on a line. */
+/* The number of threads on a line. */
 static uint64_t line_threads(const struct render *render,
                              const struct picture_line *line)
 {
@@ -187,7 +187,7 @@ static const char *plural(uint64_t count, const char *one, const char *many)
     return count == 1 ? one : many;
 }
 
-/* The first line; NULL without memory. */
+/* Make the first line; NULL without memory. */
 static char *headline(const struct report *report)
 {
     uint32_t median_us = tree_median_stop_us(report->tree);
@@ -200,7 +200,7 @@ static char *headline(const struct report *report)
                           (double)report->tree->stop_ns / 1e6);
 }
 
-/* The columns for ranks and note that the lines would like. */
+/* How many columns the ranks and notes need. */
 static unsigned columns_wanted(const struct render *render)
 {
     unsigned most = RANKS_COLUMNS_MIN;
@@ -221,9 +221,9 @@ static unsigned columns_wanted(const struct render *render)
     return most;
 }
 
-/* How many columns what is left of the counts takes. The headline is not cut:
- * it has a line of its own where it would take the room of what is said about
- * lines, and they have it without it. */
+/* How many columns are left of the counts. The headline is never cut: it gets
+ * its own line if it would take room from the notes that they have
+ * otherwise. */
 static unsigned left_columns(const struct render *render, const char *head)
 {
     const struct picture *picture = render->picture;
@@ -245,7 +245,7 @@ static unsigned left_columns(const struct render *render, const char *head)
     return left < most ? left : most;
 }
 
-/* The headline, and the lines below it in columns. */
+/* Write the headline, and the lines below it in columns. */
 static int write_lines(struct render *render)
 {
     char *head = render->options->headline ? strdup(render->options->headline)
@@ -271,7 +271,7 @@ static int write_lines(struct render *render)
     return 0;
 }
 
-/* `text` with where the processes of a small class are behind it. */
+/* Append the places of the processes of a small class to `text`. */
 static char *append_processes(char *text,
                               const struct render *render,
                               const struct tasks *set)
@@ -297,7 +297,7 @@ static char *append_processes(char *text,
     return columns_append(text, ")");
 }
 
-/* The line of class number `i`; a small one with its processes. */
+/* Write the line of class number `i`, with processes if it is small. */
 static int write_class(struct render *render, size_t i)
 {
     const struct report *report = render->report;
@@ -358,7 +358,7 @@ static int write_classes(struct render *render)
     return r;
 }
 
-/* A sentence in lines of its own, if there is one. */
+/* Write a sentence on its own lines, if there is one. */
 static void write_sentence(struct render *render, const char *text)
 {
     if (!text[0])

@@ -52,7 +52,7 @@ const char *report_caller(uint32_t *line,
                : report_file(report, report->above[node]);
 }
 
-/* What each node hangs on. */
+/* Find the parent of each node. */
 static void find_above(struct report *report)
 {
     const struct tree *tree = report->tree;
@@ -66,7 +66,7 @@ static void find_above(struct report *report)
     }
 }
 
-/* Which nodes are the inside of a runtime. */
+/* Find the nodes inside a runtime. */
 static void find_shown(struct report *report)
 {
     const struct tree *tree = report->tree;
@@ -95,7 +95,7 @@ uint64_t report_threads_here(const struct report *report, uint32_t node)
     return count;
 }
 
-/* How many threads are at and under each node. */
+/* Count the threads at and below each node. */
 static void count_threads(struct report *report)
 {
     const struct tree_node *nodes = report->tree->nodes;
@@ -108,8 +108,7 @@ static void count_threads(struct report *report)
     }
 }
 
-/* Up or down by how many the threads of a task are from those of the task
- * before. */
+/* Order by task. `threads` is the difference from the previous task here. */
 static int by_from(const void *a, const void *b)
 {
     const struct report_piece *x = a;
@@ -159,7 +158,7 @@ static int find_pieces(struct report *report)
     return 0;
 }
 
-/* The last piece that begins at or before `task`; 0 if none does. */
+/* The last piece at or before `task`; 0 if none. */
 static size_t piece_of(const struct report *report, uint32_t task)
 {
     size_t low = 0, high = report->piece_count;
@@ -203,8 +202,7 @@ uint32_t report_few(uint32_t all)
     return all < 2 * OUTLIER_SHARE ? 1 : all / OUTLIER_SHARE;
 }
 
-/* How many tasks an outlier has at most. Where no class has more, nobody lies
- * outside of anything: 0. */
+/* The most tasks of an outlier; 0 if no class has more tasks than that. */
 static uint32_t find_outlier_most(const struct report *report)
 {
     uint32_t all = tasks_count(report->everyone);
@@ -250,8 +248,7 @@ static bool is_given_up(const char *function)
            (function[0] == '[' && strstr(function, FRAME_LEFT_OUT "]"));
 }
 
-/* Find the tasks that were asked for and not looked at. Returns 0 or
- * -ENOMEM. */
+/* Find the tasks that were requested but not walked. Returns 0 or -ENOMEM. */
 static int find_left_out(struct report *report)
 {
     static const struct targets none = {.count = 0};
@@ -276,7 +273,7 @@ static int find_left_out(struct report *report)
     return r < 0 ? r : report_tasks(&report->cut, tree, is_given_up);
 }
 
-/* NULL without memory. */
+/* Make the sentence; NULL without memory. */
 static char *find_missing(const struct report *report)
 {
     const struct tasks *set = report->left_out;
@@ -300,7 +297,7 @@ static char *find_missing(const struct report *report)
     return strdup("");
 }
 
-/* `count` of `what`, in words. */
+/* Append `count` of `what` in words. */
 static char *append_count(char *text,
                           uint64_t count,
                           const char *what,
@@ -310,7 +307,7 @@ static char *append_count(char *text,
                           count == 1 ? "" : plural);
 }
 
-/* NULL without memory. */
+/* Make the summary; NULL without memory. */
 static char *find_summary(const struct report *report)
 {
     const struct report_source *source = &report->source;

@@ -1,4 +1,4 @@
-/* report.h - one look at a job, with all that its pictures and files show. */
+/* report.h - one look at a job, with all that pictures and files show. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,73 +12,73 @@
 
 /* How a look was made. */
 struct report_source {
-    const struct targets *targets; /* NULL or empty: made up */
-    uint32_t hosts;                /* that have tasks */
-    uint32_t samples;              /* how many there were, at most */
-    uint32_t interval_ms;          /* between two of them */
-    const struct history *history; /* who moved in the last of them; NULL: not
-                                      known */
-    bool present_only; /* the tree has only where tasks are now, not where they
-                          were before */
+    const struct targets *targets; /* NULL or empty: made-up job */
+    uint32_t hosts;                /* how many have tasks */
+    uint32_t samples;              /* most samples of any task */
+    uint32_t interval_ms;          /* from one sample to the next */
+    const struct history *history; /* which tasks moved in the last samples;
+                                      NULL: not known */
+    bool present_only; /* the tree has only the present places of tasks, no
+                          earlier ones */
     const struct report *past; /* then: of the last samples; NULL: not known */
-    bool threads;              /* pictures count them too */
-    bool full; /* runtime frames are places like others, and make classes */
+    bool threads;              /* pictures show numbers of threads, too */
+    bool full; /* runtime frames are ordinary places, and make classes */
     enum naming_detail detail;
-    const char *late;    /* what is missing for another reason than a task; NULL
-                            or "": nothing */
-    const char *command; /* of coppice-stat; NULL: not known */
+    const char *late;    /* what is missing besides tasks; NULL or "":
+                            nothing */
+    const char *command; /* command line of coppice-stat; NULL: not known */
     const char *job;     /* a command line of the job; NULL or "": not known */
-    const char *tool;    /* the version of coppice-stat; NULL: this one's */
-    const char *origin;  /* how it was made, as origin_text() says it, of a look
-                            that was read; NULL: it is made */
-    const uint32_t *never_left; /* the same of what movers_never_left() finds,
-                                   by class, UINT32_MAX: nothing; NULL: it is
-                                   found */
+    const char *tool;    /* version of coppice-stat; NULL: this one */
+    const char *origin;  /* of a look read from a file: what origin_text()
+                            returned; NULL: a new look */
+    const uint32_t *never_left; /* likewise what movers_never_left() found, by
+                                   class, UINT32_MAX: nothing; NULL: a new
+                                   look */
     size_t never_left_count;
-    uint64_t taken_s; /* when it was complete, in seconds since 1970; 0: not
-                         known */
+    uint64_t taken_s; /* when the look was complete, in seconds since 1970; 0:
+                         not known */
 };
 
-/* Tasks from number `from` on, up to the next piece, have so many threads. */
+/* Tasks from number `from` on, to the next piece, have so many threads each. */
 struct report_piece {
     uint32_t from;
     uint64_t threads;
 };
 
-/* At most one in so many is an outlier, among OUTLIER_TASKS or more. */
+/* At most one task of this many is an outlier, if there are OUTLIER_TASKS. */
 #define OUTLIER_SHARE 10
 #define OUTLIER_TASKS 4
 
-/* Read it. `tree` and what `source` points to are borrowed. */
+/* Public to read. `tree` and the pointers in `source` are borrowed. */
 struct report {
     struct report_source source;
     const struct tree *tree;
     struct classes *classes;
-    struct tasks **under; /* by node: who is at and under it */
-    uint32_t *first_end;  /* by node; the tree's end_count where it has none */
-    uint32_t *above;      /* by node: its parent; of the top level: itself */
-    uint32_t *shown;      /* by node: itself, or the call of the runtime,
-                             such as MPI_Barrier, whose inside it is */
-    struct tasks *everyone; /* in the tree, walked or not */
-    struct tasks *silent;   /* asked for, and not in the tree */
-    struct tasks *left_out; /* silent, or not walked */
-    struct tasks *cut;      /* their stacks are, as --max-stop had passed */
-    uint32_t asked;         /* how many tasks were asked for */
-    char *summary; /* how many tasks, threads, hosts, classes and samples there
-                      are; begins with "partial: " if something is missing */
-    char *missing; /* what, in a sentence that begins so too; "": nothing */
-    char *asides[2]; /* which processes were set aside as they have no rank, and
-                        which as a rank has started them; "": none */
-    char *judgement; /* what is wrong, in a sentence; "": nothing is seen */
-    uint32_t outlier_most; /* an outlier has so many tasks at most */
-    bool *odd; /* by node: few threads of the tasks are there, see threads.h */
-    uint64_t *threads; /* by node: so many were at and under it when its tasks
+    struct tasks **under;   /* by node: tasks at or below it */
+    uint32_t *first_end;    /* by node; the tree's end_count if it has none */
+    uint32_t *above;        /* by node: its parent; at the top level: itself */
+    uint32_t *shown;        /* by node: itself, or if it is inside a call of a
+                               runtime, such as MPI_Barrier, that call */
+    struct tasks *everyone; /* all tasks in the tree, walked or not */
+    struct tasks *silent;   /* tasks requested, but not in the tree */
+    struct tasks *left_out; /* tasks in `silent`, or not walked */
+    struct tasks *cut;      /* tasks with a stack cut because of --max-stop */
+    uint32_t asked;         /* how many tasks were requested */
+    char *summary;   /* numbers of tasks, threads, hosts, classes and samples;
+                        begins with "partial: " if something is missing */
+    char *missing;   /* what, in a sentence that begins likewise; "": nothing */
+    char *asides[2]; /* which processes were set aside since they have no rank,
+                        and which since a rank has started them; "": none */
+    char *judgement; /* what is wrong, in a sentence; "": nothing found */
+    uint32_t outlier_most; /* most tasks of an outlier */
+    bool *odd; /* by node: few threads of its tasks are there, see threads.h */
+    uint64_t *threads; /* by node: how many were at or below it when its tasks
                           were last seen */
-    struct report_piece *pieces; /* of all tasks, rising */
+    struct report_piece *pieces; /* of all tasks, ascending */
     size_t piece_count;
 };
 
-/* Derive all of it from a settled tree. Returns 0 or -ENOMEM. */
+/* Make a report from a settled tree. Returns 0 or -ENOMEM. */
 int report_new(struct report **out,
                const struct tree *tree,
                const struct report_source *source);
@@ -86,29 +86,29 @@ int report_new(struct report **out,
 /* Free `report`. NULL is fine. */
 void report_free(struct report *report);
 
-/* How many of `all` tasks or threads are few. */
+/* How many of `all` tasks or threads count as few. */
 uint32_t report_few(uint32_t all);
 
 /* Whether traces end at `node` itself. */
 bool report_has_end(const struct report *report, uint32_t node);
 
-/* Whether `node` is where people see the traces of its subtree end, and has
- * more inside. */
+/* Whether traces that end below `node` are shown as ending at it, and it has
+ * nodes below. */
 bool report_is_folded(const struct report *report, uint32_t node);
 
-/* The number of the class that is exactly `tasks`, from 0 on, or -1. */
+/* The number of the class with exactly these `tasks`, from 0 on, or -1. */
 long report_class(const struct report *report, const struct tasks *tasks);
 
-/* Whether `tasks` are few enough of all to be called an outlier: a tenth of
- * four or more, or one, where a class has more. */
+/* Whether `tasks` are few enough to be an outlier: at most a tenth of four or
+ * more tasks, or one task, if some class has more. */
 bool report_is_outlier(const struct report *report, const struct tasks *tasks);
 
-/* Whether `node` is to be marked as an outlier: of its tasks, or of their
+/* Whether to mark `node` as an outlier, because of its tasks or of their
  * threads. */
 bool report_is_outlying(const struct report *report, uint32_t node);
 
 /* For how many samples, up to the last, none of `tasks` has moved; 0 if some
- * have just moved, or where there was one sample only. */
+ * have just moved, or if there was only one sample. */
 uint32_t report_unchanged(const struct report *report, struct tasks *tasks);
 
 /* How many threads were at `node` itself when its tasks were last seen. */
@@ -117,8 +117,7 @@ uint64_t report_threads_here(const struct report *report, uint32_t node);
 /* How many threads `tasks` had when last seen. */
 uint64_t report_threads(const struct report *report, const struct tasks *tasks);
 
-/* What a task is called: "rank", if the numbers of all are their ranks, or
- * "task". */
+/* The word for a task: "rank", if all task numbers are ranks, or "task". */
 const char *report_noun(const struct report *report);
 
 /* The function, file and line of `node`; borrowed. */
@@ -135,13 +134,12 @@ const char *report_caller(uint32_t *line,
                           const struct report *report,
                           uint32_t node);
 
-/* Find the tasks at and under the nodes of whose functions `is` holds.
- * Returns 0 or -ENOMEM. */
+/* Find the tasks at and below the nodes whose functions satisfy `is`. Returns 0
+ * or -ENOMEM. */
 int report_tasks(struct tasks **out,
                  const struct tree *tree,
                  bool (*is)(const char *function));
 
-/* What people call the host of `task`, and its process; NULL and 0 where that
- * is not known. */
+/* The name of the host of `task`, and its pid; NULL and 0 if not known. */
 const char *report_host(const struct report *report, uint32_t task);
 int32_t report_pid(const struct report *report, uint32_t task);

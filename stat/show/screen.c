@@ -11,27 +11,27 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Columns and lines where nothing says how many there are. */
+/* Columns and lines if nothing tells their number. */
 #define WIDTH_DEFAULT  100
 #define HEIGHT_DEFAULT 24
 
 #define CTRL_C 3
 
-/* The alternate screen, no cursor, no wrapping of long lines; and back. */
+/* Enter the alternate screen, without cursor and line wrap; and leave it. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J"
 #define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
 
 struct screen {
-    bool terminal; /* standard output is one */
-    bool keys;     /* standard input is one, and ours */
-    bool raw;      /* it is to be as before again */
+    bool terminal; /* standard output is a terminal */
+    bool keys;     /* standard input is a terminal, and read by us */
+    bool raw;      /* its mode must be restored */
     struct termios before;
     struct sigaction actions[4];
 };
 
 static const int signals[4] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
 
-/* What signals have said. */
+/* Set by signal handlers. */
 static volatile sig_atomic_t ended;
 static volatile sig_atomic_t resized;
 
@@ -64,8 +64,8 @@ static unsigned height(void)
     return HEIGHT_DEFAULT;
 }
 
-/* Have keys come as they are pressed. In the background they are another
- * program's. */
+/* Read keys as they are pressed. In the background they belong to another
+ * program. */
 static void take_keys(struct screen *screen)
 {
     struct termios raw;
@@ -74,8 +74,8 @@ static void take_keys(struct screen *screen)
         tcgetpgrp(STDIN_FILENO) != getpgrp())
         return;
     raw = screen->before;
-    /* Ctrl-C too: as a signal it would end others in our group of processes,
-     * such as who reads standard error. */
+    /* Ctrl-C too: as a signal it would end other programs of the process group,
+     * such as one that reads standard error. */
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
@@ -133,7 +133,7 @@ bool screen_is_ended(struct screen *screen)
         ssize_t len = read(STDIN_FILENO, &key, 1);
 
         if (len == 0 && !(input.revents & (POLLHUP | POLLERR)))
-            break;    /* another reader was quicker */
+            break;    /* another reader took it */
         if (len <= 0) /* the terminal is gone */
             screen->keys = len < 0 && errno == EINTR;
         if (len == 0 || (len == 1 && strchr("qQ", key)) ||

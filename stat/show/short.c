@@ -9,13 +9,13 @@
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
-/* Brackets that are open at one place of a name. */
+/* Brackets open at one place of a name. */
 struct nesting {
     unsigned angles;
     unsigned rounds;
 };
 
-/* How long the name of an operator with angle brackets is, such as "<<=" after
+/* The length of an operator's name with angle brackets, such as "<<=" after
  * "operator"; 0 if there is none. */
 static size_t operator_len(const char *name, const char *at)
 {
@@ -27,7 +27,7 @@ static size_t operator_len(const char *name, const char *at)
     return strspn(at, "<>=-");
 }
 
-/* Take one character into account. */
+/* Count one character. */
 static void nesting_step(struct nesting *nesting, const char *name, size_t at)
 {
     char character = name[at];
@@ -44,9 +44,9 @@ static void nesting_step(struct nesting *nesting, const char *name, size_t at)
         nesting->rounds--;
 }
 
-/* Where the last piece of a name with parameters has them: "f(int)", not
- * "f(int)::{lambda()#1}::operator()() const" at its first. Returns the place of
- * the opening bracket, or the name's length. */
+/* Find the parameters of the last part of a name: those of "f(int)", but not
+ * the first ones of "f(int)::{lambda()#1}::operator()() const". Returns the
+ * place of the opening bracket, or the name's length. */
 static size_t find_parameters(const char *name)
 {
     struct nesting nesting = {0, 0};
@@ -66,7 +66,7 @@ static size_t find_parameters(const char *name)
     return found;
 }
 
-/* Where the name begins behind the type that the function returns. */
+/* Find where the name begins after the return type. */
 static size_t find_name(const char *name, size_t behind)
 {
     struct nesting nesting = {0, 0};
@@ -82,7 +82,7 @@ static size_t find_name(const char *name, size_t behind)
         if (name[i] == ' ' && name[i + 1] != '<' && nesting.angles == 0 &&
             nesting.rounds == 0) {
             if (i >= 8 && strncmp(name + i - 8, "operator", 8) == 0)
-                break; /* what follows is a type: a conversion */
+                break; /* followed by a type: a conversion */
             begin = i + 1;
         }
         nesting_step(&nesting, name, i);
@@ -90,8 +90,8 @@ static size_t find_name(const char *name, size_t behind)
     return begin;
 }
 
-/* Append what is from `begin` to before `end`, without what is in angle
- * brackets, but for those with which a name of Rust begins. */
+/* Append the text from `begin` to `end` without the contents of angle brackets,
+ * except those with which a name of Rust begins. */
 static char *append_bare(char *out, const char *name, size_t begin, size_t end)
 {
     struct nesting nesting = {0, 0};

@@ -1,12 +1,12 @@
-/* short.h - long names of functions, made short for pictures. */
+/* short.h - shortens long names of functions for pictures. */
 #pragma once
 
-/* Names up to so many columns stay as they are. */
+/* Names of at most this many columns are not shortened. */
 #define SHORT_COLUMNS 40
 
-/* `function` as a picture shows it: a longer name of C++ or Rust is without the
- * type that it returns and without the arguments of its templates, and if it is
- * still too long without the types of its parameters:
+/* `function` as a picture shows it. A long name of C++ or Rust loses its return
+ * type and the arguments of its templates, and if it is still too long, the
+ * types of its parameters:
  *
  *     std::_Function_handler<…>::_M_invoke(…)
  *

@@ -8,10 +8,10 @@
 
 #include "stat/show/columns.h"
 
-/* Ids that take more bytes are only counted. */
+/* Longer lists of ids are replaced by their number. */
 #define IDS_MAX 24
 
-/* The first node behind what is shown at `node`. */
+/* The first node after those shown as `node`. */
 static uint32_t behind_shown(const struct report *report, uint32_t node)
 {
     return report_is_folded(report, node)
@@ -19,8 +19,8 @@ static uint32_t behind_shown(const struct report *report, uint32_t node)
                : node + 1;
 }
 
-/* How many threads tasks of `set` have at `node`, on average, rounded up. Returns
- * that or -ENOMEM. */
+/* The average number of threads of tasks of `set` at `node`, rounded up.
+ * Returns it or -ENOMEM. */
 static int64_t count_threads(const struct report *report,
                              struct tasks *set,
                              uint32_t node)
@@ -48,7 +48,7 @@ static int64_t count_threads(const struct report *report,
     return count < INT32_MAX ? (int64_t)count : INT32_MAX;
 }
 
-/* Whether a thread that is there waits for others to end. */
+/* Whether a thread at `node` waits for others to end. */
 static bool is_join(const struct report *report, uint32_t node)
 {
     const char *function = report_function(report, node);
@@ -57,8 +57,8 @@ static bool is_join(const struct report *report, uint32_t node)
     return strncmp(function, "pthread_", 8) == 0 && strstr(function, "join");
 }
 
-/* Whether threads do the same at `a` and `b`, though they have begun elsewhere:
- * the first one of an OpenMP region is in main(). */
+/* Whether threads do the same at `a` and `b`, even if they began elsewhere: the
+ * first thread of an OpenMP region is in main(). */
 static bool are_alike(const struct report *report, uint32_t a, uint32_t b)
 {
     return strcmp(report_function(report, a), report_function(report, b)) ==
@@ -69,7 +69,7 @@ static bool are_alike(const struct report *report, uint32_t a, uint32_t b)
                   report_file(report, report->above[b])) == 0;
 }
 
-/* How many threads do what those at `place` do. */
+/* The number of threads that do the same as those at `place`. */
 static uint32_t count_alike(const struct report *report,
                             const struct threads_place *places,
                             uint32_t count,
@@ -116,8 +116,8 @@ int threads_places(struct threads_place **out,
     return (int)count;
 }
 
-/* Note of each place of a class whether it is odd in all classes so far: 0 is
- * not known, 1 odd, 2 not. */
+/* Mark the places of a class: 0 not known, 1 odd in all classes so far, 2 not
+ * odd. */
 static int note_class(unsigned char *marks,
                       const struct report *report,
                       size_t class)
@@ -148,7 +148,7 @@ int threads_find_odd(bool *odd, const struct report *report)
         if (report->shown[node] != node)
             continue;
         if (marks[node] == 0 && report_has_end(report, node))
-            marks[node] = 2; /* of a class that was not looked at */
+            marks[node] = 2; /* of a class that was not examined */
         if (!report_is_folded(report, node))
             for (uint32_t child = node + 1; child < node + nodes[node].size;
                  child += nodes[child].size)
@@ -169,8 +169,8 @@ bool threads_odd_below(const struct report *report, uint32_t node)
     return node < behind;
 }
 
-/* Find the ids of the threads at `node`; `*tids` becomes NULL if those of one are
- * not known. Returns 0 or -ENOMEM. */
+/* Find the ids of the threads at `node`; `*tids` becomes NULL if any is not
+ * known. Returns 0 or -ENOMEM. */
 static int find_tids(struct tasks **tids,
                      const struct report *report,
                      uint32_t node)
@@ -198,7 +198,7 @@ static int find_tids(struct tasks **tids,
     return r;
 }
 
-/* How many threads `task` has, without those that a runtime has for itself. */
+/* The number of threads of `task`, without those of a runtime. */
 static uint64_t count_program(const struct report *report, uint32_t task)
 {
     const struct tree *tree = report->tree;
