@@ -8,21 +8,21 @@
 #include "stat/list.h"
 #include "stat/table.h"
 
-/* A string, once. */
+/* An interned string. */
 struct string {
     UT_hash_handle hh;
-    uint32_t number; /* in the order of the tree, once it is made */
+    uint32_t number; /* in the tree's order, once that is made */
     char text[];
 };
 
-/* What tells siblings apart; with zeroed padding. */
+/* Distinguishes siblings; padding is zero. */
 struct place_key {
     uint64_t parent;
     struct string *function;
     struct string *file;
     struct string *module;
     uint64_t offset;
-    uint32_t line; /* 0 unless it tells them apart */
+    uint32_t line; /* 0 unless lines distinguish places */
     uint32_t not_walked;
 };
 
@@ -30,11 +30,11 @@ struct place {
     UT_hash_handle hh;
     struct place_key key;
     uint32_t line;
-    uint32_t last_line; /* of the frame that was added last */
+    uint32_t last_line; /* of the frame added last */
     uint32_t call_line;
     uint32_t depth;
-    uint32_t frame; /* number in the order of the tree, once it is made */
-    uint32_t node;  /* the same of the node */
+    uint32_t frame; /* its number in the tree, once that is made */
+    uint32_t node;  /* the node's number, likewise */
 };
 
 struct build {
@@ -102,7 +102,7 @@ static struct string *intern(struct build *build, const char *text)
     return string;
 }
 
-/* Add a place that is not there yet. */
+/* Add a new place. */
 static int place_add(struct build *build,
                      uint32_t *node,
                      const struct place_key *key,
@@ -229,7 +229,7 @@ static int by_text(const void *a, const void *b)
     return strcmp((*x)->text, (*y)->text);
 }
 
-/* As frames are in order in a tree; strings have their numbers. */
+/* Order of frames in a tree; strings have their numbers. */
 static int by_frame(const void *a, const void *b)
 {
     const struct place *x = *(struct place *const *)a;
@@ -249,7 +249,7 @@ static int by_frame(const void *a, const void *b)
            (x->key.not_walked < y->key.not_walked);
 }
 
-/* By parent, then by frame: so siblings stand together, in order. */
+/* Order by parent, then by frame: siblings are adjacent, in order. */
 static int by_parent(const void *a, const void *b)
 {
     const struct place *x = *(struct place *const *)a;
@@ -260,7 +260,7 @@ static int by_parent(const void *a, const void *b)
     return (x->frame > y->frame) - (x->frame < y->frame);
 }
 
-/* Number the strings in the order of a tree, and put them there. */
+/* Number the strings in the order of a tree, and add them to it. */
 static int put_strings(struct tree *tree, const struct build *build)
 {
     size_t count = HASH_COUNT(build->strings), i = 0;
@@ -283,7 +283,7 @@ static int put_strings(struct tree *tree, const struct build *build)
     return 0;
 }
 
-/* Number the frames of `sorted` places, and put each once. */
+/* Number the frames of `sorted` places, and add each once. */
 static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
 {
     qsort(sorted, count, sizeof(struct place *), by_frame);
@@ -302,7 +302,7 @@ static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
     }
 }
 
-/* Put the places as nodes in pre-order. `first` has for each place where its
+/* Add the places as nodes in pre-order. For each place, `first` is where its
  * children begin in `sorted`. */
 static void put_nodes(struct tree *tree,
                       const struct build *build,
@@ -310,9 +310,9 @@ static void put_nodes(struct tree *tree,
                       uint32_t count,
                       const uint32_t *first)
 {
-    uint32_t next[TREE_DEPTH_MAX + 1]; /* sibling to come at each depth */
+    uint32_t next[TREE_DEPTH_MAX + 1]; /* next sibling at each depth */
     uint32_t depth = 0;
-    uint32_t above[TREE_DEPTH_MAX + 1]; /* their parent */
+    uint32_t above[TREE_DEPTH_MAX + 1]; /* parent at each depth */
 
     next[0] = first[count];
     above[0] = BUILD_TOP;
@@ -377,7 +377,7 @@ static int by_node(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The heaviest first. */
+/* Order with the heaviest first. */
 static int by_weight(const void *a, const void *b)
 {
     return tree_end_compare(b, a);
@@ -388,7 +388,7 @@ static int by_stop(const void *a, const void *b)
     return tree_stop_compare(a, b);
 }
 
-/* Put those of the stops that a tree keeps. */
+/* Add the stops that a tree keeps. */
 static void put_stops(struct tree *tree, const struct build *build)
 {
     if (build->stop_count == 0)
@@ -399,9 +399,9 @@ static void put_stops(struct tree *tree, const struct build *build)
         build->stop_count < TREE_STOPS_MAX ? build->stop_count : TREE_STOPS_MAX;
 }
 
-/* What a task's two ends at one node amount to: no sample is in both, unless
- * different threads were there. `end->tids` is borrowed, and becomes a reference
- * of the caller's. Returns 0 or -ENOMEM. */
+/* Add up a task's two ends at one node: no sample is in both, unless with
+ * different threads. `end->tids` is borrowed, and replaced by a reference that
+ * the caller owns. Returns 0 or -ENOMEM. */
 static int end_sum(struct tree_end *end, const struct tree_end *other)
 {
     struct tasks *tids = end->tids;
@@ -425,8 +425,8 @@ static int end_sum(struct tree_end *end, const struct tree_end *other)
     return r;
 }
 
-/* Put an end behind those from number `first` on, which are of its node. Tasks
- * that one of them has get the sum of both. `set` is taken. */
+/* Add an end after those of its node, which begin at `first`. For tasks that
+ * one of them has, both are summed. `set` is taken. */
 static int put_end(struct tree *tree,
                    struct tree_end end,
                    struct tasks *set,
@@ -452,7 +452,7 @@ static int put_end(struct tree *tree,
             break;
         }
         sum.tasks = both;
-        tree->ends[tree->end_count++] = sum; /* there is room: see below */
+        tree->ends[tree->end_count++] = sum; /* reserve_ends() made room */
         r = tasks_change(&tree->ends[i].tasks, TASKS_MINUS, both);
         if (r == 0)
             r = tasks_change(&set, TASKS_MINUS, both);
@@ -467,8 +467,8 @@ static int put_end(struct tree *tree,
     return 0;
 }
 
-/* Bring the ends from number `first` on, which are of one node, into order:
- * the heaviest first, one of each weight, none of nobody. */
+/* Sort the ends of one node, from number `first` on: the heaviest first; merge
+ * those of equal weight, and drop those without tasks. */
 static int order_ends(struct tree *tree, uint32_t first)
 {
     uint32_t count = tree->end_count, kept = first, i;
@@ -496,7 +496,7 @@ static int order_ends(struct tree *tree, uint32_t first)
     return r;
 }
 
-/* Make room for one more end of a node: it may meet each of the others. */
+/* Make room for one more end of a node, which may overlap each other end. */
 static int reserve_ends(struct tree *tree, size_t *room, uint32_t first)
 {
     size_t here = tree->end_count - first;

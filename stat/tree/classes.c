@@ -9,32 +9,32 @@
 #include "stat/table.h"
 #include "stat/walk/runtime.h"
 
-/* From task `at` on (`begins`), or not any more, a trace ends at `node`. */
+/* From task `at` on, a trace ends at `node` (`begins`), or no longer does. */
 struct step {
     uint32_t at;
     uint32_t node;
     bool begins;
 };
 
-/* One class in the making: what it has in common, and who is in it. */
+/* One class under construction: its places, and its tasks. */
 struct class
 {
-    uint32_t *nodes; /* where its traces end, rising */
+    uint32_t *nodes; /* where its traces end, ascending */
     struct tasks_range *ranges;
     size_t count;
     UT_hash_handle hh;
 };
 
-/* The line of all tasks, from one change to the next. */
+/* A pass over all task numbers, from one change of places to the next. */
 struct sweep {
     struct step *steps;
     size_t step_count;
-    uint32_t *nodes; /* where traces of the present tasks end, rising */
-    uint32_t *times; /* of each, by how many ends */
+    uint32_t *nodes; /* where traces of the present task end, ascending */
+    uint32_t *times; /* by these nodes: how many ends are there */
     size_t node_count;
-    uint32_t *key;       /* those of them that count */
-    bool *own;           /* by node: of a runtime's own thread */
-    struct class *found; /* by their nodes */
+    uint32_t *key;       /* the nodes that count */
+    bool *own;           /* by node: it belongs to a runtime's own thread */
+    struct class *found; /* the classes, by their nodes */
 };
 
 static int by_place(const void *a, const void *b)
@@ -45,15 +45,15 @@ static int by_place(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Which node stands for each one, and which are of a runtime's own threads. */
+/* Find the node that represents each node, and runtimes' own threads. */
 static void find_places(struct sweep *sweep,
                         uint32_t *places,
                         const struct tree *tree,
                         enum classes_ends ends)
 {
-    bool idle[TREE_DEPTH_MAX]; /* by depth: a thread that waits for work */
+    bool idle[TREE_DEPTH_MAX]; /* by depth: a thread waits for work */
     bool own = false;
-    uint32_t outer = 0; /* where the outermost frame of a stack can be */
+    uint32_t outer = 0; /* greatest depth of a stack's outermost frame */
     uint32_t node = 0;
 
     while (node < tree->node_count) {
@@ -81,7 +81,7 @@ static void find_places(struct sweep *sweep,
     }
 }
 
-/* All changes, sorted. */
+/* Find all changes, sorted. */
 static void find_steps(struct sweep *sweep,
                        const uint32_t *places,
                        const struct tree *tree)
@@ -131,8 +131,8 @@ static int sweep_init(struct sweep *sweep,
     return 0;
 }
 
-/* Take one change. Several ends of a task may be shown at one node, which is
- * left with the last of them. */
+/* Apply one change. Several ends of a task may be represented by one node: the
+ * task leaves it with the last of them. */
 static void sweep_step(struct sweep *sweep, const struct step *step)
 {
     size_t i = sweep->node_count;
@@ -159,7 +159,7 @@ static void sweep_step(struct sweep *sweep, const struct step *step)
     sweep->node_count++;
 }
 
-/* The class of the present nodes, made if there is none; NULL: no memory. */
+/* The class with the present nodes, made if it is new; NULL: no memory. */
 static struct class *class_get(struct sweep *sweep)
 {
     struct class *class = NULL;
@@ -169,7 +169,7 @@ static struct class *class_get(struct sweep *sweep)
     for (size_t i = 0; i < sweep->node_count; i++)
         if (!sweep->own[sweep->nodes[i]])
             sweep->key[count++] = sweep->nodes[i];
-    if (count == 0) { /* nothing but threads of a runtime's own */
+    if (count == 0) { /* only a runtime's own threads */
         count = sweep->node_count;
         memcpy(sweep->key, sweep->nodes, count * sizeof(uint32_t));
     }
@@ -192,7 +192,7 @@ static struct class *class_get(struct sweep *sweep)
     return NULL;
 }
 
-/* Tasks `first` to `last` have the present nodes. */
+/* Add tasks `first` to `last` to the class with the present nodes. */
 static int sweep_found(struct sweep *sweep, uint32_t first, uint32_t last)
 {
     struct class *class = class_get(sweep);
@@ -215,7 +215,7 @@ static int sweep_run(struct sweep *sweep)
 
         while (behind < sweep->step_count && sweep->steps[behind].at == at)
             behind++;
-        /* What goes first makes room for what comes. */
+        /* Apply ends before beginnings, which need the room. */
         for (size_t i = next; i < behind; i++)
             if (!sweep->steps[i].begins)
                 sweep_step(sweep, &sweep->steps[i]);
@@ -255,13 +255,13 @@ static int by_size(const void *a, const void *b)
     return tasks_compare(x, y);
 }
 
-/* Classes in the making are sorted by their set, their first member. */
+/* by_size() sorts these by their first member. */
 struct sorted {
     struct tasks *set;
     struct class *class;
 };
 
-/* Take what was found into `classes`. */
+/* Move the classes found into `classes`. */
 static int classes_take(struct classes *classes, struct sweep *sweep)
 {
     size_t count = HASH_COUNT(sweep->found);
@@ -289,7 +289,7 @@ static int classes_take(struct classes *classes, struct sweep *sweep)
         classes->ends[i] = sorted[i].class->nodes;
         classes->end_counts[i] =
             (uint32_t)(sorted[i].class->hh.keylen / sizeof(uint32_t));
-        sorted[i].class->nodes = NULL; /* now that of `classes` */
+        sorted[i].class->nodes = NULL; /* `classes` owns it now */
     }
     classes->count = made;
     free(sorted);

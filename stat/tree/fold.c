@@ -11,7 +11,7 @@ void fold_begin(struct fold *fold, bool by_line, bool whole)
     fold->count = 0;
 }
 
-/* Whether two frames are one place. */
+/* Whether two frames are the same place. */
 static bool is_same(const struct fold *fold,
                     const struct frame *a,
                     const struct frame *b)
@@ -22,7 +22,7 @@ static bool is_same(const struct fold *fold,
            strcmp(a->module, b->module) == 0 && a->offset == b->offset;
 }
 
-/* Whether the last `len` frames are those before them again. */
+/* Whether the last `len` frames repeat those before them. */
 static bool is_turn(const struct fold *fold, size_t len)
 {
     const struct frame *last = fold->frames + fold->count - len;
@@ -35,9 +35,9 @@ static bool is_turn(const struct fold *fold, size_t len)
     return i == len;
 }
 
-/* Behind frames that were cut out a stack goes on anywhere in a circle: of that
- * only the frame where it leaves the circle is kept. Returns whether `frame` is
- * in it. */
+/* After frames that were cut out, a stack may continue anywhere in a cycle:
+ * only the frame that leaves the cycle is kept. Returns whether `frame` is in
+ * the cycle. */
 static bool is_behind_cut(const struct fold *fold, const struct frame *frame)
 {
     size_t at = fold->cut - 1, i;
@@ -48,7 +48,7 @@ static bool is_behind_cut(const struct fold *fold, const struct frame *frame)
     return false;
 }
 
-/* Add a frame, and fold the turn that it completes. */
+/* Add a frame, and fold the round that it completes. */
 static void push(struct fold *fold, const struct frame *frame)
 {
     if (fold->count == TREE_DEPTH_MAX)
@@ -64,9 +64,9 @@ static void push(struct fold *fold, const struct frame *frame)
     }
 }
 
-/* Behind the cut `frame` ends a first turn of `len` frames: if the circle before
- * the cut is as long, the stack goes on as if nothing had been cut. Returns
- * whether it does. */
+/* `frame` completes the first round of `len` frames after the cut. If the cycle
+ * before the cut has the same length, continue as if nothing had been cut.
+ * Returns whether it does. */
 static bool close_cut(struct fold *fold, const struct frame *frame, size_t len)
 {
     size_t at = fold->cut - 1, i = 1;

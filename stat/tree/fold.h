@@ -1,8 +1,8 @@
-/* fold.h - stacks without the turns of a recursion.
+/* fold.h - stacks with recursions folded.
  *
- * How deep a recursion is makes no class: a function that calls itself, or some
- * that call each other in a circle, are there once, with the lines of the
- * innermost turn. FRAME_CUT between turns of one is left out. */
+ * The depth of a recursion does not make a class: a function that calls itself,
+ * or functions that call each other in a cycle, appear once, with the lines of
+ * the innermost round. A FRAME_CUT between rounds is left out. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,17 +11,17 @@
 #include "stat/tree/frame.h"
 #include "stat/tree/tree.h"
 
-/* Most functions in a circle. */
+/* Most functions in a cycle. */
 #define FOLD_CIRCLE_MAX 8
 
-/* One stack in the making; read `frames` and `count`. */
+/* One stack under construction; `frames` and `count` are public to read. */
 struct fold {
-    bool by_line; /* another line of a function is another place */
-    bool whole;   /* nothing is folded */
-    size_t cut;   /* one more than the index of FRAME_CUT, while what follows is
-                     still the circle before it; else 0 */
-    size_t behind;      /* so many frames of the circle did; or 0 */
-    struct frame first; /* of them */
+    bool by_line;  /* different lines of a function are different places */
+    bool whole;    /* nothing is folded */
+    size_t cut;    /* index of FRAME_CUT plus one, while the frames after it
+                      continue the cycle before it; else 0 */
+    size_t behind; /* how many frames do so; or 0 */
+    struct frame first; /* the first of them */
     size_t count;
     struct frame frames[TREE_DEPTH_MAX]; /* outermost first */
 };
@@ -29,6 +29,6 @@ struct fold {
 /* Begin a stack. */
 void fold_begin(struct fold *fold, bool by_line, bool whole);
 
-/* Add the next frame inwards; its strings are borrowed. What is deeper than
- * TREE_DEPTH_MAX is left out. */
+/* Add the next inner frame; its strings are borrowed. Frames deeper than
+ * TREE_DEPTH_MAX are left out. */
 void fold_add(struct fold *fold, const struct frame *frame);

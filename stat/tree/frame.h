@@ -4,54 +4,54 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How files begin the function of a frame that is not walked; its reason and
- * "]" follow. */
+/* In files, the beginning of the function of a frame that was not walked; the
+ * reason and "]" follow. */
 #define FRAME_NOT_WALKED_TEXT "[not walked: "
 
-/* The function of the one frame that stands for a task that was there, and has
+/* The function of the only frame of a task that was there earlier, and has
  * ended. */
 #define FRAME_EXITED "[exited]"
 
-/* How the one begins of a task that has ended, which nobody has waited for. */
+/* The beginning of that of a task that has ended, but was not waited for. */
 #define FRAME_ZOMBIE "[zombie: "
 
 /* The last frame of a thread that ran just before it was stopped. */
 #define FRAME_RUNNING "[running]"
 
-/* How notes begin: a stack that is cut, or that there is none, for the process
- * was not to be stopped any longer; how one ends that says how many threads
- * were left out; the name of a thread, above its stack; a
- * thread that does not stop, for it is stuck in the kernel, and how it ends
- * where the kernel does not tell in what. */
+/* Parts of notes: the beginning for a stack that is cut or missing, since the
+ * process was stopped for too long; the end of one with the number of threads
+ * left out; the beginning for a thread's name, above its stack; the beginning
+ * for a thread that is stuck in the kernel and does not stop, and its end if
+ * the kernel does not tell where. */
 #define FRAME_GIVEN_UP        "[stopped for "
 #define FRAME_LEFT_OUT        " other threads: not walked"
 #define FRAME_THREAD          "[thread "
 #define FRAME_STUCK           "[stuck in "
 #define FRAME_STUCK_SOMEWHERE "the kernel"
 
-/* The note in place of the middle of a very deep stack: without the number of
- * frames, for tasks that differ in that alone are alike. */
+/* The note in place of the middle of a very deep stack. It has no number of
+ * frames, so that tasks that differ only in that are alike. */
 #define FRAME_CUT "[frames cut]"
 
-/* Either an address that has no name yet: a module and an offset, `function`
- * "". Or a place with a name: `module` "", except where addresses are kept
- * apart, and FRAME_PYTHON_LIBRARY. The maker of the frame owns the strings. */
+/* Either an address without a name: a module and an offset, with `function` "".
+ * Or a place with a name: `module` is "", except if addresses are shown, or if
+ * it is FRAME_PYTHON_LIBRARY. The maker of the frame owns the strings. */
 struct frame {
-    const char *function; /* "module+0xoffset" where there is no name; a note
-                             such as "[truncated]" stands in brackets */
-    const char *file;     /* without folders; "" where not known */
-    uint32_t line;        /* 0 where not known, or not one */
-    const char *module;   /* its identity, and its path behind a space */
-    uint64_t offset;      /* from where the module is mapped */
+    const char *function; /* "module+0xoffset" if there is no name; a note such
+                             as "[truncated]" is in brackets */
+    const char *file;     /* without folders; "" if not known */
+    uint32_t line;        /* 0 if not known, or several */
+    const char *module;   /* its identity, a space, and its path */
+    uint64_t offset;      /* from the beginning of the module */
     bool not_walked;      /* the task could not be walked: `function` is why, it
                              is the only frame, and all else is empty */
 };
 
-/* The module of functions of Python's own library, and of packages installed
+/* The `module` of functions of Python's own library, and of packages installed
  * beside it. */
 #define FRAME_PYTHON_LIBRARY "python"
 
-/* What a module is called: the file's name, out of a frame's `module`. */
+/* The name of a module's file, from a frame's `module`. */
 const char *frame_module_name(const char *module);
 
 /* A place that is not in the program, such as "[truncated]". */
@@ -61,7 +61,7 @@ const char *frame_module_name(const char *module);
         (text), "", 0, "", 0, false                                            \
     }
 
-/* The frame of a task that could not be walked, and why; not "". */
+/* The frame of a task that could not be walked; the reason is not "". */
 #define FRAME_NOT_WALKED(reason)                                               \
     (struct frame)                                                             \
     {                                                                          \

@@ -8,10 +8,10 @@
 
 #include "stat/list.h"
 
-/* Siblings that are compared with each other, at most. */
+/* Most siblings that are compared with each other. */
 #define SIBLINGS_MAX 256
 
-/* Tasks of two siblings that are looked at, at most. */
+/* Most tasks of two siblings that are examined. */
 #define TASKS_TRIED 16
 
 struct place {
@@ -76,9 +76,9 @@ static int lines_add(struct lines *lines,
     return -ENOMEM;
 }
 
-/* Whether `task` stands at or under `node`: it has not moved in the last sample,
- * or was there in every one. After one sample a thread that ran does not
- * stand. */
+/* Whether `task` stays at or below `node`: it has not moved in the last sample,
+ * or was there in all samples. After a single sample, a thread that ran does
+ * not stay. */
 static bool stands(const struct tree *tree, uint32_t node, uint32_t task)
 {
     uint32_t behind = node + tree->nodes[node].size, moved = 0, seen = 0, i;
@@ -104,8 +104,8 @@ static bool stands(const struct tree *tree, uint32_t node, uint32_t task)
     return seen > 0 && samples >= seen;
 }
 
-/* Whether what the two have called does not tell them apart: both have called
- * one function, or neither has called any. */
+/* Whether the functions that both nodes have called do not distinguish them:
+ * both have called one function, or neither has called any. */
 static bool are_alike(const struct tree *tree, uint32_t a, uint32_t b)
 {
     const struct tree_node *nodes = tree->nodes;
@@ -118,9 +118,9 @@ static bool are_alike(const struct tree *tree, uint32_t a, uint32_t b)
     return nodes[a].size == 1 && nodes[b].size == 1;
 }
 
-/* Whether two siblings are one function at two lines, with alike calls, and a
- * task stands at both. Of many tasks that have both the first are looked at.
- * Returns 1, 0 or -ENOMEM. */
+/* Whether two siblings are one function at two lines, with like calls, and a
+ * task stays at both. Of many tasks only the first are examined. Returns 1, 0
+ * or -ENOMEM. */
 static int is_split(const struct tree *tree,
                     struct tasks *const *sets,
                     uint32_t a,
@@ -150,8 +150,8 @@ static int is_split(const struct tree *tree,
     return r;
 }
 
-/* Look at what follows `first` beside it. Siblings are in the order of their
- * functions. Returns 0 or -ENOMEM. */
+/* Compare `first` with the siblings after it, which are ordered by function.
+ * Returns 0 or -ENOMEM. */
 static int compare_siblings(struct lines *lines,
                             const struct tree *tree,
                             struct tasks *const *sets,

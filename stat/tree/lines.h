@@ -1,9 +1,9 @@
-/* lines.h - functions in which the threads of one task stand at several lines.
+/* lines.h - functions in which the threads of one task are at several lines.
  *
  * A function is one place, whatever its line, so that tasks that compute look
- * alike. But where two threads of a task stay at two lines of a function, they
- * have come to different places: such as the two locks that they wait for. If they
- * have called different functions from there, these tell. */
+ * alike. But if two threads of a task stay at two lines of a function, they are
+ * at different places, such as two locks that they wait for. If they have
+ * called different functions from there, these already distinguish them. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 struct lines; /* a set of functions; opaque */
 
-/* Find them in `tree`, in which each line is a place. Returns 0 or -ENOMEM. */
+/* Find them in `tree`, where each line is a place. Returns 0 or -ENOMEM. */
 int lines_new(struct lines **out, const struct tree *tree);
 
 /* Free `lines`. NULL is fine. */

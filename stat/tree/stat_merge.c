@@ -1,4 +1,4 @@
-/* stat_merge.c - the filter that merges stacks on their way up. */
+/* stat_merge.c - the filter that merges trees on their way up. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,20 +8,20 @@
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
-/* A tree, or the packet that it comes from until it is needed. */
+/* A tree, or a packet from which it is read when needed. */
 struct part {
-    struct tree *tree; /* NULL: not read yet */
+    struct tree *tree; /* NULL: not yet read */
     struct cop_packet *packet;
 };
 
-/* What was joined, as trees whose sizes at least halve from one to the next.
- * So the state is a few trees, however many packets it took in, and a wave of
- * small packets does not rewrite a large tree for each of them.
+/* The joined packets, as trees of which each is at most half as large as the
+ * one before. So the state is a few trees, however many packets were joined,
+ * and a wave of small packets does not rewrite a large tree for each of them.
  *
- * A daemon keeps its first packet as it is: most often it has only to send it
+ * A daemon keeps its first packet unread, since it usually only has to send it
  * on. */
 struct state {
-    struct part *parts; /* what they stand for is their join */
+    struct part *parts; /* their join is the state */
     size_t count;
 };
 
@@ -42,7 +42,7 @@ static void part_fini(struct part *part)
     cop_packet_free(part->packet);
 }
 
-/* Read the part's packet, unless that was done. */
+/* Read the part's packet, unless that was already done. */
 static int part_read(struct part *part)
 {
     int r;
@@ -57,7 +57,7 @@ static int part_read(struct part *part)
     return 0;
 }
 
-/* Read the packet of a daemon's only part. One that is not a tree is dropped:
+/* Read the packet of a daemon's only part. A packet that is no tree is dropped:
  * the parent, which has it too, reports it. */
 static int state_read(struct state *state)
 {
@@ -79,8 +79,8 @@ static void merge_free(void *arg)
     free(state);
 }
 
-/* Merge the last trees while they are of like size. Without memory they stay
- * as they are, which is as true. */
+/* Join the last trees while they are of similar size. Without memory they stay
+ * separate, which is equally correct. */
 static void state_compact(struct state *state)
 {
     struct part *parts = state->parts;
@@ -130,7 +130,7 @@ static int merge_join(void *arg,
     return 0;
 }
 
-/* Take out of `newer` what `older` has. */
+/* Remove from `newer` what `older` has. */
 static int part_subtract(struct part *newer, struct part *older)
 {
     struct tree *rest;
@@ -138,7 +138,7 @@ static int part_subtract(struct part *newer, struct part *older)
 
     r = part_read(older);
     if (r == -EINVAL || r == -EBADMSG)
-        return 0; /* it is not a tree, so it has nothing */
+        return 0; /* a packet that is no tree has nothing */
     if (r == 0)
         r = part_read(newer);
     if (r == 0)
@@ -162,7 +162,7 @@ static int merge_difference(void *newer_arg, const void *older_arg)
     return r;
 }
 
-/* The join of all parts, of which there are some. */
+/* Join all parts; there is at least one. */
 static int state_join(struct tree **out, const struct state *state)
 {
     struct tree **trees = calloc(state->count, sizeof(*trees));

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Packed: runs, each a number (steps << 1 | strided), a number: the gap to
- * the member after the run before, and if strided a number: the stride. A
- * first number of 1, which no run has, is followed by a bitmap: the number of
- * its first task, then its bytes. Numbers are 7 bits a byte, low ones first. */
+/* Packed form: runs, each a number (steps << 1 | strided), a number for the gap
+ * since the previous run, and if strided one for the stride. A first number of
+ * 1, which no run has, is followed by a bitmap: the number of its first task,
+ * then its bytes. Numbers have 7 bits a byte, low ones first. */
 #define BITMAP_MARK 1
 
 struct tasks {
@@ -32,7 +32,7 @@ static int set_make(struct tasks **out, size_t range_room)
     return 0;
 }
 
-/* Add a range that begins not before the last one does. */
+/* Append a range that begins at or after the beginning of the last one. */
 static void set_add(struct tasks *tasks, uint32_t first, uint32_t last)
 {
     struct tasks_range *before = NULL;
@@ -112,7 +112,7 @@ static bool wanted(enum tasks_op op, bool in_a, bool in_b)
     return false;
 }
 
-/* Where `set`, whose range `i` is the next, next changes at or after `at`. */
+/* Where `set` next changes, at or after `at`; its range `i` is the next one. */
 static uint32_t next_change(const struct tasks *set, size_t i, uint32_t at)
 {
     if (i == set->range_count)
@@ -249,7 +249,7 @@ struct tasks_run tasks_next_run(const struct tasks *tasks, size_t *next)
     return run;
 }
 
-/* Write `number` at `bytes` unless that is NULL. Returns its length. */
+/* Write `number` at `bytes`, unless that is NULL. Returns its length. */
 static size_t number_put(unsigned char *bytes, uint32_t number)
 {
     size_t len = 0;
@@ -265,7 +265,7 @@ static size_t number_put(unsigned char *bytes, uint32_t number)
     return len;
 }
 
-/* Read a number at `*at`, written in its shortest form. */
+/* Read a number at `*at`, which must have its shortest form. */
 static int number_get(uint32_t *out,
                       const unsigned char *bytes,
                       size_t len,
@@ -288,10 +288,10 @@ static int number_get(uint32_t *out,
     return 0;
 }
 
-/* Write the runs at `bytes` unless that is NULL. Returns their length. */
+/* Write the runs at `bytes`, unless that is NULL. Returns their length. */
 static size_t runs_put(const struct tasks *tasks, unsigned char *bytes)
 {
-    uint32_t after = 0; /* the run before ended before this one */
+    uint32_t after = 0; /* end of the previous run */
     size_t next = 0;
     size_t len = 0;
 
@@ -355,7 +355,7 @@ void tasks_pack(const struct tasks *tasks, unsigned char *bytes)
         bitmap_put(tasks, bytes);
 }
 
-/* Read a bitmap of `len` bytes, its mark included, into `tasks`, which has
+/* Read a bitmap of `len` bytes, including its mark, into `tasks`, which has
  * room for a range in every second bit. */
 static int bitmap_get(struct tasks *tasks,
                       const unsigned char *bytes,
@@ -412,7 +412,7 @@ static int run_get(struct tasks_run *run,
     return 0;
 }
 
-/* How many ranges the runs need; a negative errno if they are malformed. */
+/* Count the ranges of the runs, and add them to `tasks`; or return an errno. */
 static long runs_get(struct tasks *tasks,
                      const unsigned char *bytes,
                      size_t len)
@@ -461,7 +461,7 @@ int tasks_unpack(struct tasks **out, const unsigned char *bytes, size_t len)
                : (int)(runs_get(tasks, bytes, len) < 0 ? -EBADMSG : 0);
     if (r < 0)
         goto out;
-    /* Only the canonical form is taken: the bytes identify the set. */
+    /* Only the canonical form is accepted: the bytes identify the set. */
     r = -EBADMSG;
     if (tasks_packed_len(tasks) != len)
         goto out;

@@ -1,4 +1,4 @@
-/* tasks_text.c - sets of tasks as people read and write them. */
+/* tasks_text.c - sets of tasks as text. */
 #include "stat/tree/tasks.h"
 
 #include <errno.h>
@@ -41,8 +41,7 @@ char *tasks_text(const struct tasks *tasks, char *text, size_t size)
     return text;
 }
 
-/* Read a number below TASKS_MAX, as people write it; `*text` moves behind it.
- */
+/* Read a decimal number below TASKS_MAX; `*text` advances to its end. */
 static bool read_number(const char **text, uint32_t *number)
 {
     const char *at = *text;
@@ -78,7 +77,7 @@ static bool read_run(const char **text, struct tasks_run *run)
            (run->last - run->first) % run->stride == 0;
 }
 
-/* Add the ranges of `run` behind `*count` others. */
+/* Append the ranges of `run` to the `*count` others. */
 static int run_put(struct tasks_range **ranges,
                    size_t *count,
                    const struct tasks_run *run)
@@ -100,7 +99,7 @@ int tasks_parse(struct tasks **out, const char *text)
 {
     struct tasks_range *ranges = NULL;
     size_t count = 0;
-    uint32_t from = 0; /* what follows is not below it */
+    uint32_t from = 0; /* lower bound of the next number */
     struct tasks_run run;
     int r = 0;
 

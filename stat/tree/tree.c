@@ -106,7 +106,7 @@ int tree_progress_compare(const struct tree_progress *a,
     return (a->seen > b->seen) - (a->seen < b->seen);
 }
 
-/* Scatters numbers: the finaliser of MurmurHash3, which no two share. */
+/* Hash a number: the finaliser of MurmurHash3, which is a bijection. */
 static uint32_t scatter(uint32_t number)
 {
     number ^= number >> 16;
@@ -142,19 +142,19 @@ uint32_t tree_median_stop_us(const struct tree *tree)
     memcpy(stops, tree->stops, tree->stop_count * sizeof(*stops));
     qsort(stops, tree->stop_count, sizeof(*stops), by_stop_us);
     us = stops[(tree->stop_count - 1) / 2].us;
-    /* They are rounded up, the longest of all is not. */
+    /* Stop times are rounded up, but the longest one is not. */
     return us <= tree->stop_ns / 1000 ? us : (uint32_t)(tree->stop_ns / 1000);
 }
 
-/* Drop the nodes that no end is at or under. */
+/* Drop the nodes without an end at or below them. */
 static void drop_nodes(struct tree *tree)
 {
-    uint32_t depth_wanted = 0; /* the node above, one less deep, is needed */
+    uint32_t depth_wanted = 0; /* the next node one less deep is needed */
     uint32_t end = tree->end_count;
     uint32_t kept = tree->node_count;
 
-    /* Backwards, so that a node's subtree is known before it. What is kept
-     * gathers at the back. */
+    /* Backwards, so that a node's subtree is known before the node. The nodes
+     * to keep gather at the back. */
     for (uint32_t i = tree->node_count; i-- > 0;) {
         bool ended = end > 0 && tree->ends[end - 1].node == i;
 
@@ -221,10 +221,10 @@ out:
     return r;
 }
 
-/* Fill in the sizes of the subtrees. */
+/* Fill in the subtree sizes. */
 static void fill_sizes(struct tree *tree)
 {
-    uint32_t above[TREE_DEPTH_MAX]; /* the open node at each depth */
+    uint32_t above[TREE_DEPTH_MAX]; /* the last node at each depth */
     uint32_t open = 0;
 
     for (uint32_t i = 0; i <= tree->node_count; i++) {
@@ -319,7 +319,7 @@ struct settled {
     uint32_t order; /* among those of its node */
 };
 
-/* Heaviest first. */
+/* Order with the heaviest first. */
 static int by_settled(const void *a, const void *b)
 {
     const struct settled *x = a;
@@ -329,7 +329,7 @@ static int by_settled(const void *a, const void *b)
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Add the ends of one node, settled, to `tree`, whose node it is. `list` has
+/* Add the settled ends of one node to `tree`, which has the node. `list` has
  * room for each of them with each progress. */
 static int settle_node(struct tree *tree,
                        uint32_t node,
@@ -349,7 +349,7 @@ static int settle_node(struct tree *tree,
             *at = (struct settled){ends[i], (uint32_t)count};
             if (at->end.current)
                 at->end.samples += progress->seen - progress->moved;
-            if (at->end.samples > progress->seen) /* several threads' sum */
+            if (at->end.samples > progress->seen) /* sum over threads */
                 at->end.samples = progress->seen;
             r = tasks_combine(&at->end.tasks, TASKS_BOTH, ends[i].tasks,
                               progress->tasks);

@@ -1,18 +1,18 @@
 /* tree.h - the merged call graph prefix tree: the stacks of many tasks in one.
  *
- * A path from a top-level node is a stack, outermost frame first. Where the
- * traces of some tasks end, the node has an end: these tasks, and how often.
- * Only ends bear tasks; who is under a node is derived (tree_under()).
+ * A path from a top-level node is a stack, outermost frame first. If traces of
+ * tasks end at a node, it has an end: these tasks, and how often. Only ends
+ * contain tasks; the tasks below a node are derived (tree_under()).
  *
  * A task's ends are as they were in the sample in which it last moved; its
- * progress says which sample that was, and up to which one it has stood still
- * since. So a sample in which nothing moves is one number, and of two trees
- * that know a task, the one in which it moved later knows all of it.
+ * progress says which sample that was, and up to which one it has not moved
+ * since. So a sample in which nothing moves changes one number. If two trees
+ * have a task, the one in which it moved later has all its ends.
  *
- * A tree is a value: once made it is never changed, and everything is in one
- * order (strings by strcmp(), frames by function, file and line, nodes in
- * pre-order with their children by frame), so equal trees look equal and two
- * trees are merged in one pass over both. */
+ * A tree is an immutable value, and everything has one canonical order (strings
+ * by strcmp(), frames by function, file and line, nodes in pre-order with their
+ * children by frame). So equal trees have equal contents, and two trees are
+ * merged in one pass over both. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@
 /* Deepest stack, in frames. */
 #define TREE_DEPTH_MAX 1024
 
-/* One place in a program, with indices of strings: see frame.h. */
+/* One place in a program; strings are indexes: see frame.h. */
 struct tree_frame {
     uint32_t function;
     uint32_t file;
@@ -37,52 +37,52 @@ struct tree_frame {
     bool not_walked;
 };
 
-/* A frame under the frames above it. Its children follow it. */
+/* A frame below the frames above it. Its children follow it. */
 struct tree_node {
-    uint32_t frame;     /* index */
+    uint32_t frame;     /* an index */
     uint32_t depth;     /* 0 at top level */
-    uint32_t size;      /* nodes of its subtree, itself included */
-    uint32_t call_line; /* the only one from which the frame above, if that has
-                           no line, calls it; 0: not known, or several; in trees
-                           of names */
+    uint32_t size;      /* nodes in its subtree, including itself */
+    uint32_t call_line; /* the only line from which the frame above calls it, if
+                           that frame has no line; 0: not known, or several; in
+                           trees of names */
 };
 
-/* Traces of `tasks` end at `node`: in `samples` samples, up to the one in which
- * the task last moved; in the last of these `threads` threads of it. The ends
- * of one node have falling (samples, threads, current, tids) and no task in
- * common. */
+/* Traces of `tasks` end at `node` in `samples` samples, up to the one in which
+ * the task last moved, and with `threads` threads in the last of these. The
+ * ends of one node have descending (samples, threads, current, tids) and no
+ * task in common. */
 struct tree_end {
-    uint32_t node; /* index */
+    uint32_t node; /* an index */
     uint32_t samples;
     uint32_t threads;
-    bool current; /* also in the sample in which it last moved, and since */
-    struct tasks *tasks; /* one reference is the tree's */
-    struct tasks *tids;  /* the ids of these threads, of each of `tasks`; NULL:
-                            not known; one reference is the tree's */
+    bool current; /* also in the sample of the task's last move, and since */
+    struct tasks *tasks; /* holds one reference */
+    struct tasks *tids;  /* ids of these threads, of each of `tasks`; NULL: not
+                            known; holds one reference */
 };
 
 /* `tasks` last moved in sample `moved`, counted from 1, and were seen up to
- * sample `seen`. Rising (moved, seen); no task is in two; each task that is in
- * an end is in one. */
+ * sample `seen`. Ascending by (moved, seen); no task is in two; each task in an
+ * end is in one. */
 struct tree_progress {
     uint32_t moved;
     uint32_t seen;
-    struct tasks *tasks; /* one reference is the tree's */
+    struct tasks *tasks; /* holds one reference */
 };
 
-/* In one sample `task` was stopped for `us` microseconds, at most. Of many
- * tasks a tree keeps TREE_STOPS_MAX, drawn by a hash of their numbers: always
- * the same ones, so that trees can be joined and the median is that of a fair
- * draw. Rising by that hash; no task twice. */
+/* The longest stop of `task` took `us` microseconds. A tree keeps at most
+ * TREE_STOPS_MAX of these, those with the lowest hashes of their tasks, so that
+ * joined trees keep the same ones, and the median is that of a random sample.
+ * Ascending by that hash; no task twice. */
 struct tree_stop {
     uint32_t task;
     uint32_t us;
 };
 
-/* Most of them: the median's rank is right within some hundredths. */
+/* Most stops in a tree: their median's rank is right within some hundredths. */
 #define TREE_STOPS_MAX 128
 
-/* How much a tree has room for. */
+/* The capacity of a tree. */
 struct tree_size {
     size_t text_len;
     size_t strings;
@@ -93,9 +93,9 @@ struct tree_size {
     size_t stops;
 };
 
-/* Read it; only tree*.c and build.c may make one. */
+/* Public to read; only tree*.c and build.c may make a tree. */
 struct tree {
-    char *text; /* of all strings */
+    char *text; /* the bytes of all strings */
     const char **strings;
     struct tree_frame *frames;
     struct tree_node *nodes;
@@ -108,60 +108,60 @@ struct tree {
     uint32_t end_count;
     uint32_t progress_count;
     uint32_t stop_count;
-    uint64_t stop_ns; /* the longest that a process was stopped */
+    uint64_t stop_ns; /* the longest stop of a process */
 };
 
-/* Make a tree with so much room, and nothing in it. Returns 0 or -ENOMEM. */
+/* Make an empty tree with this capacity. Returns 0 or -ENOMEM. */
 int tree_new(struct tree **out, const struct tree_size *size);
 
 /* Free `tree`. NULL is fine. */
 void tree_free(struct tree *tree);
 
-/* Join: all traces of both. Of a task that is in both, the tree in which it
- * moved later has the say; where that is the same, what ends at the same node
- * keeps the higher (samples, threads, current, tids). Of stops, the longer
- * ones. Linear in both. Associative, commutative, idempotent. Returns 0 or -ENOMEM. */
+/* Join both trees. For a task in both, the tree in which it moved later counts;
+ * if that is the same sample, ends at the same node keep the higher (samples,
+ * threads, current, tids). The longer stops are kept. Linear in both.
+ * Associative, commutative, idempotent. Returns 0 or -ENOMEM. */
 int tree_join(struct tree **out, const struct tree *a, const struct tree *b);
 
 /* Join `count` trees, in pairs, then pairs of pairs, and so on.
  * Returns 0, -EINVAL if `count` is 0, or -ENOMEM. */
 int tree_join_all(struct tree **out, struct tree *const *trees, size_t count);
 
-/* What `newer` has and `older` has not: joined to `older` it gives what
- * `newer` does. Linear in both. Returns 0 or -ENOMEM. */
+/* Make the tree that, joined to `older`, gives the join of `newer` and `older`:
+ * what `older` lacks. Linear in both. Returns 0 or -ENOMEM. */
 int tree_difference(struct tree **out,
                     const struct tree *newer,
                     const struct tree *older);
 
-/* Whether it holds nothing at all. */
+/* Whether the tree has no contents. */
 bool tree_is_empty(const struct tree *tree);
 
 /* Whether `a` and `b` are the same value. */
 bool tree_equal(const struct tree *a, const struct tree *b);
 
-/* Frame number `number`; its strings are the tree's. */
+/* Frame number `number`; the tree owns its strings. */
 struct frame tree_frame(const struct tree *tree, uint32_t number);
 
-/* The function of `node`; where tasks could not be walked, the reason. */
+/* The function of `node`; if tasks could not be walked, the reason. */
 const char *tree_function(const struct tree *tree, uint32_t node);
 
 /* Whether `node` stands for tasks that could not be walked. It is then at the
  * top level, and has no children. */
 bool tree_is_not_walked(const struct tree *tree, uint32_t node);
 
-/* For each node the set of the tasks at and under it, into `sets`, an array
- * of node_count; free each with tasks_free(). Returns 0 or -ENOMEM. */
+/* Find the set of the tasks at and below each node, into `sets`, an array of
+ * node_count; free each with tasks_free(). Returns 0 or -ENOMEM. */
 int tree_under(const struct tree *tree, struct tasks **sets);
 
-/* All tasks in the tree. Returns 0 or -ENOMEM. */
+/* Find all tasks in the tree. Returns 0 or -ENOMEM. */
 int tree_tasks(struct tasks **out, const struct tree *tree);
 
-/* For who shows it: a tree whose ends have their full number of samples, those
- * since the task last moved included. It is not to be joined to others.
- * Returns 0 or -ENOMEM. */
+/* Make a tree to show, whose ends have their full number of samples, including
+ * those since the task last moved. It must not be joined to others. Returns 0
+ * or -ENOMEM. */
 int tree_settle(struct tree **out, const struct tree *tree);
 
-/* The number of the last sample of any task; 0 if it knows none. */
+/* The number of the last sample of any task; 0 if there is none. */
 uint32_t tree_samples(const struct tree *tree);
 
 /* The tasks that have moved after sample `sample`. Returns 0 or -ENOMEM. */
@@ -171,12 +171,11 @@ int tree_moved(struct tasks **out, const struct tree *tree, uint32_t sample);
  * tree knows none of them. Returns that, or -ENOMEM. */
 int64_t tree_unmoved(const struct tree *tree, struct tasks *tasks);
 
-/* The median of the times for which its tasks were stopped, in microseconds; 0
- * if it knows none. */
+/* The median of the stops in the tree, in microseconds; 0 if there are none. */
 uint32_t tree_median_stop_us(const struct tree *tree);
 
-/* The orders of what is in a tree: below 0, 0 or above 0. That of frames is by
- * the numbers of their strings; the heavier end is the greater one. */
+/* Compare parts of trees: below 0, 0 or above 0. Frames are ordered by the
+ * numbers of their strings; of ends the heavier one is greater. */
 int tree_frame_compare(const struct tree_frame *a, const struct tree_frame *b);
 int tree_end_compare(const struct tree_end *a, const struct tree_end *b);
 int tree_progress_compare(const struct tree_progress *a,
@@ -193,6 +192,6 @@ int tree_pack(struct cop_packet **out, int32_t tag, const struct tree *tree);
  * not those of a tree, or -ENOMEM. */
 int tree_unpack(struct tree **out, const struct cop_packet *packet);
 
-/* The last step of making a tree: drop nodes that no end is at or under, what
- * no node uses, and fill in the sizes. Returns 0 or -ENOMEM. */
+/* Finish a new tree: drop nodes without an end at or below them, and frames and
+ * strings that no node uses, and fill in sizes. Returns 0 or -ENOMEM. */
 int tree_tidy(struct tree *tree);

@@ -1,4 +1,4 @@
-/* tree_merge.c - two trees in one pass over both: see tree.h. */
+/* tree_merge.c - merges two trees in one pass over both: see tree.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "stat/list.h"
 #include "stat/tree/tree.h"
 
-/* Where the strings and frames of an input are in the output. */
+/* The indexes in the output of an input's strings and frames. */
 struct map {
     uint32_t *strings;
     uint32_t *frames;
@@ -21,10 +21,10 @@ enum mode {
 struct span {
     const struct tree_end *ends;
     size_t count;
-    struct tasks *less; /* not these tasks: the other tree knows better; NULL */
+    struct tasks *less; /* to leave out: the other tree is newer; NULL: none */
 };
 
-/* The tasks that each of two trees knows better; NULL for none. */
+/* The tasks that moved later in each of two trees; NULL for none. */
 struct rivals {
     struct tasks *first;
     struct tasks *second;
@@ -53,7 +53,7 @@ static void map_fini(struct map *map)
     free(map->frames);
 }
 
-/* Merge the strings of both into `tree`. Strings lie in `text` in order. */
+/* Merge the strings of both into `tree`; they are stored in order in `text`. */
 static void join_strings(struct tree *tree,
                          const struct tree *a,
                          const struct tree *b,
@@ -133,7 +133,7 @@ static void join_frames(struct tree *tree,
     }
 }
 
-/* Add an end to `tree`'s last node, unless it is of nobody. `tasks` is
+/* Add an end to the last node of `tree`, unless it has no tasks. `tasks` is
  * taken. */
 static void end_add(struct tree *tree,
                     const struct tree_end *like,
@@ -149,7 +149,7 @@ static void end_add(struct tree *tree,
     tree->ends[tree->end_count++].tasks = tasks;
 }
 
-/* `tasks` without those of `less`, which may be NULL. */
+/* Make `tasks` without those of `less`, which may be NULL. */
 static int set_without(struct tasks **out,
                        struct tasks *tasks,
                        struct tasks *less)
@@ -178,8 +178,8 @@ static int set_change(struct tasks **set,
     return r;
 }
 
-/* Join the ends of one node: from the heaviest down, each without the tasks
- * that a heavier one has. */
+/* Join the ends of one node, the heaviest first, each without the tasks of
+ * heavier ones. */
 static int ends_join(struct tree *tree, struct span a, struct span b)
 {
     uint32_t first = tree->end_count;
@@ -216,7 +216,7 @@ static int ends_join(struct tree *tree, struct span a, struct span b)
     return r;
 }
 
-/* The ends of `newer` without the tasks that `older` has as heavily. */
+/* Add the ends of `newer` without the tasks that `older` has as heavily. */
 static int ends_subtract(struct tree *tree,
                          struct span newer,
                          struct span older)
@@ -240,7 +240,7 @@ static int ends_subtract(struct tree *tree,
     return r;
 }
 
-/* The ends of node `node`, which are the next; `*next` moves behind them. */
+/* The ends of `node`, which are the next ones; `*next` advances past them. */
 static struct span ends_take(const struct tree *tree,
                              uint32_t node,
                              uint32_t *next,
@@ -255,9 +255,9 @@ static struct span ends_take(const struct tree *tree,
     return span;
 }
 
-/* Which of two next nodes is first in pre-order: below 0 the first, above 0
- * the second, 0 if they are the same. The deeper one is, for what is before
- * both has been passed: the shallower one is not under the same parent. */
+/* Which of two next nodes is first in pre-order: below 0 the first, above 0 the
+ * second, 0 if they are the same. The deeper one is first: everything before
+ * both was passed, so the shallower one has another parent. */
 static int node_order(const struct tree_node *a,
                       const struct tree_node *b,
                       const struct map *map_a,
@@ -272,8 +272,8 @@ static int node_order(const struct tree_node *a,
     return 0;
 }
 
-/* Walk the nodes of both in pre-order, and put what `mode` makes of them into
- * `tree`. */
+/* Go through the nodes of both in pre-order, and add to `tree` those that
+ * `mode` selects. */
 static int join_nodes(struct tree *tree,
                       enum mode mode,
                       const struct tree *a,
@@ -316,8 +316,8 @@ static int join_nodes(struct tree *tree,
     return r;
 }
 
-/* Add tasks of one progress, unless there are none; the set is taken. Equal
- * progress becomes one. */
+/* Add one progress, unless `tasks` is empty; the set is taken. Equal progress
+ * is merged. */
 static int progress_add(struct tree *tree,
                         uint32_t moved,
                         uint32_t seen,
@@ -340,9 +340,9 @@ static int progress_add(struct tree *tree,
     return r;
 }
 
-/* Tasks of `mine` that `theirs` has too: they leave `*rest`. In a join they go
- * on with the higher numbers; in a difference, with those of `mine` if that
- * has a higher one. */
+/* Take the tasks of `mine` that `theirs` has too out of `*rest`. In a join they
+ * get the higher numbers; in a difference they are kept if `mine` has a higher
+ * number. */
 static int progress_meet(struct tree *tree,
                          enum mode mode,
                          const struct tree_progress *mine,
@@ -381,7 +381,7 @@ static int by_progress(const void *a, const void *b)
     return tree_progress_compare(a, b);
 }
 
-/* What `mode` makes of the progress of both. */
+/* Join or subtract the progress of both, as `mode` says. */
 static int progress_merge(struct tree *tree,
                           enum mode mode,
                           const struct tree *a,
@@ -417,7 +417,7 @@ static int progress_merge(struct tree *tree,
     return r;
 }
 
-/* What `mode` makes of the stops of both: as many as a tree has. */
+/* Join or subtract the stops of both, as many as a tree keeps. */
 static void stops_merge(struct tree *tree,
                         enum mode mode,
                         const struct tree *a,
@@ -445,7 +445,7 @@ static void stops_merge(struct tree *tree,
     }
 }
 
-/* Add the tasks of both sets to `*known`, which may be NULL. */
+/* Add the tasks that are in both sets to `*known`, which may be NULL. */
 static int rivals_add(struct tasks **known, struct tasks *a, struct tasks *b)
 {
     struct tasks *both;
@@ -465,7 +465,7 @@ static int rivals_add(struct tasks **known, struct tasks *a, struct tasks *b)
     return 0;
 }
 
-/* Which tasks moved later in one of both. */
+/* Find which tasks moved later in one of the trees. */
 static int rivals_find(struct rivals *rivals,
                        const struct tree *a,
                        const struct tree *b)
@@ -487,8 +487,8 @@ static int rivals_find(struct rivals *rivals,
     return r;
 }
 
-/* Merge as `mode` says; nodes without ends, unused strings and frames may be
- * left. */
+/* Merge as `mode` says. Nodes without ends, and unused strings and frames may
+ * remain. */
 static int merge_loosely(struct tree **out,
                          enum mode mode,
                          const struct tree *a,
@@ -540,7 +540,7 @@ out:
     return r;
 }
 
-/* Merge as `mode` says, and leave nothing loose. */
+/* Merge as `mode` says, without unused parts. */
 static int merge_tidily(struct tree **out,
                         enum mode mode,
                         const struct tree *a,

@@ -1,28 +1,28 @@
-/* tree_pack.c - a merged tree as the values of a packet, and back. */
+/* tree_pack.c - packs a merged tree into the values of a packet, and back. */
 #include "stat/tree/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One array of bytes, of numbers of 7 bits a byte, the low ones first, and of
- * texts with their ends:
+/* One array of bytes with numbers, 7 bits a byte, the low ones first, and
+ * NUL-terminated texts:
  *
  *   longest stop
  *   strings: count; texts
  *   frames: count; function, file, line, module, offset, and whether
  *     it is not walked, of each
- *   nodes: count; frame, and by how much it is less deep than it could be
+ *   nodes: count; frame, and how much its depth is below the most possible
  *   sets of tasks: count; length and bytes of each
  *   sets of thread ids: count; length and bytes of each
- *   ends: count; node behind the last end's, samples, 2 threads + current, set
+ *   ends: count; node minus the last end's, samples, 2 threads + current, set
  *     of tasks, set of thread ids from 1 on or 0
  *   progress: count; moved, seen - moved, set
  *   stops: count; task, microseconds of each */
 #define TREE_FORMAT "%auc"
 
-/* A strided set of a few bytes may have millions of ranges. All sets of a tree
- * together may have so many, and four for each byte, as those of a bitmap. */
+/* A strided set of a few bytes may have millions of ranges. The sets of a tree
+ * together may have this many, plus four for each byte, as bitmaps have. */
 #define RANGES_MAX (2 * (uint64_t)TASKS_MAX)
 
 /* Bytes of the longest number. */
@@ -68,7 +68,7 @@ static void write_number(struct writer *writer, uint64_t number)
     write_bytes(writer, bytes, len);
 }
 
-/* A set and where its number goes. */
+/* A set, and where to write its number. */
 struct set_use {
     struct tasks *tasks;
     uint32_t number;
@@ -93,8 +93,8 @@ static int by_place(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Write each distinct one of `count` sets once, in order, and number them from 1
- * on; NULL is number 0. */
+/* Write each distinct one of `count` sets once, in order, and number them from
+ * 1; NULL is number 0. */
 static void write_sets(struct writer *writer,
                        struct set_use *uses,
                        uint32_t count)
@@ -214,11 +214,11 @@ out:
     return r;
 }
 
-/* What is left to read; once something is wrong, all that is read is 0. */
+/* The rest to read; after an error every value read is 0. */
 struct reader {
     const unsigned char *at;
     size_t left;
-    uint64_t ranges; /* so many more sets may have */
+    uint64_t ranges; /* how many more ranges sets may have */
     bool failed;
 };
 
@@ -238,7 +238,7 @@ static uint64_t read_number(struct reader *reader, uint64_t most)
         number |= (uint64_t)(byte & 0x7f) << shift;
         shift += 7;
     } while (byte & 0x80);
-    if (byte == 0 && shift > 7) /* it could be shorter */
+    if (byte == 0 && shift > 7) /* not the shortest form */
         goto fail;
     if (number <= most)
         return number;
@@ -248,7 +248,7 @@ fail:
     return 0;
 }
 
-/* How many items follow, each of at least `least` bytes. */
+/* Read how many items follow, each of at least `least` bytes. */
 static uint32_t read_count(struct reader *reader, size_t least)
 {
     return (uint32_t)read_number(reader, reader->left / least < UINT32_MAX
@@ -256,7 +256,7 @@ static uint32_t read_count(struct reader *reader, size_t least)
                                              : UINT32_MAX - 1);
 }
 
-/* A larger array in the place of `list`, which is freed on failure. */
+/* Enlarge the array `*list`, which is freed on failure. */
 static int make_room(void *list, size_t count, size_t size)
 {
     void **at = list;
@@ -294,7 +294,7 @@ static int read_strings(struct tree *tree, struct reader *reader)
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* Whether frame number `number` has a reason, and nothing else. */
+/* Whether frame number `number` has a reason and nothing else. */
 static bool is_reason(const struct tree *tree, uint32_t number)
 {
     struct frame frame = tree_frame(tree, number);
@@ -330,11 +330,11 @@ static int read_frames(struct tree *tree, struct reader *reader)
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* Nodes in pre-order, siblings by frame. A task that could not be walked has
- * one at the top level, without children. */
+/* Read nodes in pre-order, siblings by frame. The node of tasks that could not
+ * be walked is at the top level, without children. */
 static int read_nodes(struct tree *tree, struct reader *reader)
 {
-    uint32_t last_frame[TREE_DEPTH_MAX]; /* of the open node at each depth */
+    uint32_t last_frame[TREE_DEPTH_MAX]; /* of the last node at each depth */
     uint32_t count = read_count(reader, 2), open = 0, i;
 
     if (count > 0 && tree->frame_count == 0)
@@ -358,7 +358,7 @@ static int read_nodes(struct tree *tree, struct reader *reader)
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* Sets that were read. */
+/* Sets read from a packet. */
 struct sets {
     struct tasks **list;
     uint32_t count;
@@ -371,7 +371,7 @@ static void sets_fini(struct sets *sets)
     free(sets->list);
 }
 
-/* Read sets; the caller frees them, also on error. */
+/* Read sets; the caller frees them, even on error. */
 static int read_sets(struct sets *read, struct reader *reader)
 {
     uint32_t i, most = read_count(reader, 2);
@@ -402,7 +402,7 @@ static int read_sets(struct sets *read, struct reader *reader)
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* A set by its number; NULL if there is none, or it is empty. */
+/* Read a set by its number; NULL if it does not exist or is empty. */
 static struct tasks *read_set(struct reader *reader, const struct sets *sets)
 {
     uint64_t number = read_number(reader, UINT32_MAX);
@@ -413,7 +413,7 @@ static struct tasks *read_set(struct reader *reader, const struct sets *sets)
                : NULL;
 }
 
-/* Whether `tasks` are in no end of the last end's node. */
+/* Whether none of `tasks` is in an end of the last end's node. */
 static int is_disjoint(const struct tree *tree, struct tasks *tasks)
 {
     const struct tree_end *last = &tree->ends[tree->end_count - 1];
@@ -434,8 +434,8 @@ static int is_disjoint(const struct tree *tree, struct tasks *tasks)
     return 0;
 }
 
-/* The thread ids of an end: as many as it has threads. Borrowed. Returns whether
- * they are sensible. */
+/* Read the thread ids of an end: as many as it has threads. Borrowed. Returns
+ * whether they are valid. */
 static bool read_tids(struct tree_end *end,
                       struct reader *reader,
                       const struct sets *tids)
@@ -446,7 +446,7 @@ static bool read_tids(struct tree_end *end,
     return !end->tids || tasks_count(end->tids) == end->threads;
 }
 
-/* Ends by node; at one node the heavier first. */
+/* Read ends by node; at one node the heavier ones first. */
 static int read_ends(struct tree *tree,
                      struct reader *reader,
                      const struct sets *sets,
@@ -486,7 +486,7 @@ static int read_ends(struct tree *tree,
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* Progress in order, no task in two; `known` has all of them behind it. */
+/* Read progress in order, no task in two; `known` becomes all its tasks. */
 static int read_progress(struct tree *tree,
                          struct reader *reader,
                          const struct sets *sets,
@@ -521,7 +521,7 @@ static int read_progress(struct tree *tree,
     return reader->failed ? -EBADMSG : 0;
 }
 
-/* Stops in order, not too many; nothing is behind them. */
+/* Read stops in order, at most TREE_STOPS_MAX; nothing may follow them. */
 static int read_stops(struct tree *tree, struct reader *reader)
 {
     uint32_t count = (uint32_t)read_number(reader, TREE_STOPS_MAX), i;
@@ -540,8 +540,8 @@ static int read_stops(struct tree *tree, struct reader *reader)
     return reader->failed || reader->left > 0 ? -EBADMSG : 0;
 }
 
-/* Each task that is in an end has progress; each string, frame and node that
- * is there is needed. */
+/* Check that each task in an end has progress, and that each string, frame and
+ * node is needed. */
 static int check_tree(struct tree *tree,
                       const struct sets *sets,
                       struct tasks *known)

@@ -34,7 +34,7 @@ uint32_t window_samples(const struct window *window)
     return window->count < WINDOW_MAX ? window->count : WINDOW_MAX;
 }
 
-/* Add the places of one tree, each task once. Returns 0 or -ENOMEM. */
+/* Add the places of one tree, with one sample each. Returns 0 or -ENOMEM. */
 static int add_tree(struct build *build, const struct tree *tree, bool last)
 {
     uint32_t places[TREE_DEPTH_MAX], end = 0, node;

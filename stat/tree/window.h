@@ -1,5 +1,5 @@
-/* window.h - where tasks were in the last samples, of trees that each know only
- * where they are now. */
+/* window.h - places of tasks in the last samples, from trees that each only
+ * have the present places. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,32 +7,31 @@
 
 #include "stat/tree/tree.h"
 
-/* Of so many samples, as history.h. */
+/* How many samples are kept, as in history.h. */
 #define WINDOW_MAX 20
 
 /* Trees with more nodes and ends than this are not kept. */
 #define WINDOW_TREE_MAX (1U << 16)
 
-/* A zeroed one knows nothing. */
+/* All zero is empty. */
 struct window {
     struct tree *trees[WINDOW_MAX]; /* a ring */
-    uint32_t count;                 /* of all that were put there */
+    uint32_t count;                 /* of all trees noted so far */
 };
 
 /* Free what `window` holds. */
 void window_fini(struct window *window);
 
-/* Put a copy of `tree`, settled, in place of the oldest. Returns 0 or -ENOMEM.
- */
+/* Replace the oldest by a copy of `tree`, settled. Returns 0 or -ENOMEM. */
 int window_note(struct window *window, const struct tree *tree);
 
-/* How many samples it has. */
+/* How many samples are kept. */
 uint32_t window_samples(const struct window *window);
 
-/* Make the tree of all of them: an end has as many samples as the task was
- * there in, and a task has moved in the second one if it was at several places.
+/* Make the tree of all kept samples. The samples of an end are those with the
+ * task there; a task that was at several places has moved in the second sample.
  *
- * by_line  whether another line is another place
+ * by_line  whether different lines are different places
  *
  * Returns 0 or -ENOMEM. */
 int window_tree(struct tree **out, const struct window *window, bool by_line);
