@@ -16,7 +16,7 @@
 
 /* A process of a look. */
 struct process {
-    uint32_t host; /* by its number in A; NOBODY: none of A's */
+    uint32_t host; /* number of the host in A; NOBODY: not in A */
     int32_t pid;
     uint32_t task;
 };
@@ -31,7 +31,7 @@ static int by_process(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Each host of `look` by its number in `a`. */
+/* Find the number in `a` of each host of `look`. */
 static int host_numbers(uint32_t **out,
                         const struct look *look,
                         const struct look *a)
@@ -53,8 +53,8 @@ static int host_numbers(uint32_t **out,
     return 0;
 }
 
-/* The processes of `look`, sorted. Returns 0, -ENOMEM, or -EEXIST if two tasks
- * are one process. */
+/* Make the sorted processes of `look`. Returns 0, -ENOMEM, or -EEXIST if two
+ * tasks are one process. */
 static int processes_sorted(struct process **out,
                             const struct look *look,
                             const struct look *a)
@@ -83,8 +83,8 @@ static int processes_sorted(struct process **out,
     return 0;
 }
 
-/* Number the tasks of B by their process. `to_b` is by task of B. Returns how
- * many are in both, or a negative errno. */
+/* Number the tasks of B by their processes; `to_b` is by task of B. Returns how
+ * many tasks are in both looks, or a negative errno. */
 static long number_processes(uint32_t *to_b, const struct diff *diff)
 {
     const struct look *a = diff->looks[DIFF_A];
@@ -109,13 +109,13 @@ static long number_processes(uint32_t *to_b, const struct diff *diff)
     return r < 0 ? r : both;
 }
 
-/* Whether the numbers of tasks are the same in every look of the job. */
+/* Whether each look of the job gives tasks the same numbers. */
 static bool is_numbered(const struct look *look)
 {
     return look->targets.count == 0 || look->targets.ranked;
 }
 
-/* Find which tasks are the same. */
+/* Find which tasks of both looks are the same. */
 static int number(struct diff *diff, struct cop_error *error)
 {
     const struct look *a = diff->looks[DIFF_A];
@@ -171,7 +171,7 @@ out:
     return r;
 }
 
-/* The task of each number of a look: the other way round. */
+/* Invert `numbers`: find the task of each number in a look. */
 static int renumbering(uint32_t **out,
                        const struct diff *diff,
                        enum diff_side side)
@@ -189,7 +189,7 @@ static int renumbering(uint32_t **out,
     return 0;
 }
 
-/* `set` of a look with the numbers that `tasks` has for its. */
+/* Replace the numbers of a look in `set` by those in `tasks`. */
 static int renumber(struct tasks **out,
                     const struct tasks *set,
                     const uint32_t *tasks)
@@ -218,7 +218,7 @@ static int renumber(struct tasks **out,
     return r;
 }
 
-/* The tasks of one look, and which of them could not be looked at. */
+/* The tasks of one look, and those of them that were not walked. */
 struct presence {
     struct tasks *all;
     struct tasks *unseen;
@@ -248,7 +248,7 @@ static int find_presence(struct presence *presence,
     return r;
 }
 
-/* Add a gap, unless it is of nobody that both have. */
+/* Add a gap for the tasks of `set` that both looks have, if any. */
 static int gap_add(struct diff *diff,
                    enum diff_side side,
                    const struct tasks *set,
@@ -271,7 +271,7 @@ static int gap_add(struct diff *diff,
     return 0;
 }
 
-/* Find the tasks that could not be looked at, and why. */
+/* Find the tasks that could not be walked, and why. */
 static int find_gaps(struct diff *diff, uint32_t *const *tasks)
 {
     size_t most = DIFF_SIDES;
@@ -299,7 +299,7 @@ static int find_gaps(struct diff *diff, uint32_t *const *tasks)
     return r;
 }
 
-/* Which task is in which look. */
+/* Find which tasks are in which look. */
 static int find_presences(struct diff *diff, uint32_t *const *tasks)
 {
     struct presence of[DIFF_SIDES] = {{0}};
@@ -331,7 +331,7 @@ static int find_presences(struct diff *diff, uint32_t *const *tasks)
     return r;
 }
 
-/* `set` with numbers higher by `up` and lower by `down`. */
+/* Add `up` to each number in `set`, and subtract `down`. */
 static int shift_tasks(struct tasks **out,
                        const struct tasks *set,
                        uint32_t up,
@@ -376,7 +376,7 @@ static int put_end(struct build *build,
     return r;
 }
 
-/* Add the tree of a look to that of both, but for what was not walked. */
+/* Add the tree of a look to that of both, except tasks not walked. */
 static int put_look(struct build *build,
                     const struct diff *diff,
                     enum diff_side side,
@@ -402,7 +402,7 @@ static int put_look(struct build *build,
     return r;
 }
 
-/* Make the tree of both looks, and the report of it. */
+/* Make the tree of both looks, and its report. */
 static int join_looks(struct diff *diff, uint32_t *const *tasks)
 {
     const struct look *a = diff->looks[DIFF_A];
@@ -433,7 +433,7 @@ static int join_looks(struct diff *diff, uint32_t *const *tasks)
     return r;
 }
 
-/* What a task does. */
+/* The move of one task. */
 struct step {
     long from;
     long to;
@@ -462,7 +462,7 @@ static int by_size(const void *a, const void *b)
     return tasks_compare(x->tasks, y->tasks);
 }
 
-/* The class of each task in each look; -1 where it is in none. */
+/* Find the class of each task in each look; -1 if it is in none. */
 static void find_classes(struct step *steps, const struct diff *diff)
 {
     const struct classes *classes = diff->report->classes;
@@ -485,7 +485,7 @@ static void find_classes(struct step *steps, const struct diff *diff)
     }
 }
 
-/* Make one move of each run of sorted steps that go the same way. */
+/* Merge sorted steps between the same two classes into one move each. */
 static int gather_moves(struct diff *diff,
                         const struct step *steps,
                         size_t count,
@@ -516,7 +516,7 @@ static int gather_moves(struct diff *diff,
     return r;
 }
 
-/* Find the tasks that stayed, and where the others went. */
+/* Find the tasks that stayed, and the moves of the others. */
 static int find_moves(struct diff *diff)
 {
     struct step *steps = calloc((size_t)diff->count + 1, sizeof(*steps));
@@ -633,7 +633,7 @@ int diff_tasks(struct tasks **out,
     return r;
 }
 
-/* A look that knows the process of `task`; NULL: neither. */
+/* A look that has the process of `task`; NULL: none. */
 static const struct targets *targets_of(const struct diff *diff,
                                         uint32_t task,
                                         uint32_t *index)

@@ -1,8 +1,8 @@
-/* diff.h - what is different between two looks at a job.
+/* diff.h - the differences between two looks at a job.
  *
- * Both looks become one tree, in which each task is twice: where it was in the
- * first look, A, and where it is in the second, B. So a class of that tree
- * that has a task twice is a place where it has stayed.
+ * Both looks become one tree, which has each task twice: at its place in the
+ * first look, A, and at its place in the second, B. So a class of that tree
+ * that has a task twice is a place where the task has stayed.
  *
  *     A: task 0 ... count-1          task t of A is t,
  *     B: task count ... 2 count-1    task t of B is count + t
@@ -24,49 +24,49 @@ enum diff_side {
 };
 #define DIFF_SIDES 2
 
-/* Tasks that have gone one way. */
+/* Tasks that moved between the same two classes. */
 struct diff_move {
     struct tasks *tasks;
-    long from; /* a class of the report; -1: they were not there */
-    long to;   /* -1: they are not there any more */
+    long from; /* a class of the report; -1: not in A */
+    long to;   /* a class of the report; -1: not in B */
 };
 
-/* Tasks that could not be looked at in one look, though both have them. */
+/* Tasks that could not be walked in one look, though both have them. */
 struct diff_gap {
     struct tasks *tasks;
     enum diff_side side;
-    const char *reason; /* the look's */
+    const char *reason; /* from the look */
 };
 
-/* Read it. Tasks are numbered as in A; those that only B has follow, or, where
- * numbers are ranks, have their rank. */
+/* Public to read. Tasks are numbered as in A; those only in B follow, or keep
+ * their ranks if numbers are ranks. */
 struct diff {
     const struct look *looks[DIFF_SIDES];
-    uint32_t count;    /* one above the highest number of a task */
-    uint32_t everyone; /* tasks of either look, each once */
-    const char *noun;  /* what a task is called: "rank", "task" */
-    /* by task, its number in the look; UINT32_MAX: it is not there */
+    uint32_t count;    /* the highest task number plus one */
+    uint32_t everyone; /* number of tasks in either look */
+    const char *noun;  /* the word for a task: "rank", "task" */
+    /* by task: its number in the look; UINT32_MAX: not in it */
     uint32_t *numbers[DIFF_SIDES];
     struct tree *tree;
     struct report *report;
     struct tasks *unchanged;
     struct tasks *moved;
-    struct tasks *appeared;  /* only B has them */
-    struct tasks *vanished;  /* only A has them */
-    struct tasks *unknown;   /* both have them, and in one they were not walked,
-                                or gave no answer: they are not in the tree */
-    struct diff_move *moves; /* fewest tasks first; what was not walked is in
-                                none */
+    struct tasks *appeared;  /* tasks only in B */
+    struct tasks *vanished;  /* tasks only in A */
+    struct tasks *unknown;   /* tasks in both that one look did not walk, or
+                                that gave no answer; not in the tree */
+    struct diff_move *moves; /* fewest tasks first; without tasks that were not
+                                walked */
     size_t move_count;
     struct diff_gap *gaps;
     size_t gap_count;
 };
 
-/* Compare `a` and `b`, which are kept, borrowed. Tasks are the same that have
- * the same rank of MPI, if both looks know ranks (or both are made up), else
- * those that are the same process of the same host.
+/* Compare `a` and `b`, which are kept, borrowed. If both looks have ranks of
+ * MPI (or both are made up), tasks are matched by rank, else by process and
+ * host.
  *
- * Returns 0, -EINVAL with a sentence if they cannot be compared, or
+ * Returns 0, -EINVAL with a sentence if the looks cannot be compared, or
  * -ENOMEM. */
 int diff_new(struct diff **out,
              const struct look *a,
@@ -76,14 +76,14 @@ int diff_new(struct diff **out,
 /* Free `diff`. NULL is fine. */
 void diff_free(struct diff *diff);
 
-/* Those of `tasks`, a set of the tree of both, that are of one look, by their
- * own numbers. Returns 0 or -ENOMEM. */
+/* Find those of `tasks`, a set of the tree of both looks, that are of one look,
+ * and number them as in `diff`. Returns 0 or -ENOMEM. */
 int diff_tasks(struct tasks **out,
                const struct diff *diff,
                enum diff_side side,
                struct tasks *tasks);
 
-/* What people call the host of `task` in B, or else in A, and its process; NULL
- * and 0 where that is not known. */
+/* The name of the host of `task` in B, or else in A, and its pid; NULL and 0 if
+ * not known. */
 const char *diff_host(const struct diff *diff, uint32_t task);
 int32_t diff_pid(const struct diff *diff, uint32_t task);

@@ -1,4 +1,4 @@
-/* diff_json.c - what is different between two looks, for other programs. */
+/* diff_json.c - the differences between two looks as JSON. */
 #include "stat/diff/comparison.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static int write_set(FILE *file, const char *name, const struct tasks *set)
     return r;
 }
 
-/* A set of the tree of both as that of one look. */
+/* Write those tasks of a set of the tree of both that are of one look. */
 static int write_side(FILE *file,
                       const char *name,
                       const struct diff *diff,
@@ -55,7 +55,7 @@ static int write_nodes(FILE *file, const struct diff *diff)
     return r;
 }
 
-/* Where the stacks of a class end; of none where it is -1. */
+/* Write where the stacks of a class end; nowhere if it is -1. */
 static void write_places(FILE *file,
                          const char *name,
                          const struct classes *classes,

@@ -52,7 +52,7 @@ struct painting {
 struct row {
     struct tasks *of[DIFF_SIDES];
     char mark;
-    char *tasks; /* those worth telling */
+    char *tasks; /* the tasks to list */
 };
 
 static const char *plural(uint64_t count, const char *one, const char *many)
@@ -60,7 +60,7 @@ static const char *plural(uint64_t count, const char *one, const char *many)
     return count == 1 ? one : many;
 }
 
-/* The colour of a line with this mark. */
+/* Begin the colour of a line with this mark. */
 static void colour_begin(const struct painting *painting, char mark)
 {
     if (painting->options->colour && (mark == '-' || mark == '+'))
@@ -270,7 +270,7 @@ static int write_head(struct painting *painting,
     return write_text(painting, '=', text);
 }
 
-/* `text`, cut to `room` columns with an ellipsis; not padded. */
+/* Write `text`, cut to `room` columns with an ellipsis; not padded. */
 static void write_cut(FILE *file, const char *text, unsigned room)
 {
     unsigned want = columns_of(text);
@@ -308,7 +308,7 @@ static int write_row(struct painting *painting,
     return 0;
 }
 
-/* The tree, in columns. */
+/* Write the tree, in columns. */
 static int write_tree(struct painting *painting)
 {
     const struct picture *picture = painting->picture;
@@ -473,7 +473,7 @@ static int write_moves(struct painting *painting)
     return r;
 }
 
-/* List the tasks that could not be looked at, and why. */
+/* List the tasks that could not be walked, and why. */
 static int write_gaps(struct painting *painting)
 {
     const struct diff *diff = painting->diff;

@@ -10,7 +10,7 @@
 #include "stat/write/json.h"
 #include "stat/write/record.h"
 
-/* A copy of a text of the file, the look's, if it is there. */
+/* Copy an optional text of the file into the look. */
 static int keep_text(struct reading *reading, char **out, const char *member)
 {
     const char *text = "";
@@ -23,7 +23,7 @@ static int keep_text(struct reading *reading, char **out, const char *member)
     return r;
 }
 
-/* What pictures say of how the look was made. */
+/* Read the texts about how the look was made. */
 static int read_texts(struct reading *reading)
 {
     struct look *look = reading->look;
@@ -64,7 +64,7 @@ static int read_moves(struct reading *reading)
     return 0;
 }
 
-/* Read what the movers of each class never left: a node of the tree. */
+/* Read the node of the tree that the moving tasks of each class never left. */
 static int read_never_left(struct reading *reading)
 {
     struct look *look = reading->look;
@@ -88,7 +88,7 @@ static int read_never_left(struct reading *reading)
     return r;
 }
 
-/* What the file is, and how the look was made. */
+/* Read the format of the file, and how the look was made. */
 static int read_source(struct reading *reading)
 {
     static const char *const details[] = {
@@ -180,8 +180,8 @@ static int read_sets(struct reading *reading)
     return r;
 }
 
-/* Read whether a task could not be walked; of its function keep the reason.
- * Files of older versions say so in the function only. Returns 0 or -ENOMEM. */
+/* Read whether a task could not be walked, and keep only the reason as
+ * function. Older files only have the function. Returns 0 or -ENOMEM. */
 static int read_not_walked(struct frame *frame, const json_t *object)
 {
     json_t *function = json_object_get(object, "function");
@@ -241,7 +241,7 @@ static int read_frames(struct reading *reading)
     return r;
 }
 
-/* All tasks, with those that gave no answer. */
+/* Read the set of all tasks, including those without an answer. */
 static int read_tasks(struct reading *reading)
 {
     struct tasks *all = NULL;
@@ -270,11 +270,11 @@ static int read_tasks(struct reading *reading)
     return r;
 }
 
-/* Bytes that were read already. */
+/* A file, and how many bytes were read from it. */
 struct source {
     FILE *file;
     uint64_t len;
-    bool is_over; /* at the end, or at the next of several looks */
+    bool is_over; /* at the end of the file or look */
 };
 
 static size_t read_bytes(void *buffer, size_t room, void *arg)
@@ -297,7 +297,7 @@ static size_t read_bytes(void *buffer, size_t room, void *arg)
     return len;
 }
 
-/* The text as values of JSON. */
+/* Parse the text as JSON. */
 static int parse_json(struct reading *reading, FILE *file)
 {
     struct source source = {file, 0, false};

@@ -1,4 +1,4 @@
-/* look.h - one look at a job, read back from what --json wrote. */
+/* look.h - one look at a job, read from a file of --json. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,48 +16,48 @@
 /* Largest file, in bytes. */
 #define LOOK_LEN_MAX (UINT64_C(1) << 30)
 
-/* Most ranges of all sets of a file together; a stride is a few bytes there,
- * and a range for each of its tasks here. */
+/* Most ranges of all sets in a file together: a stride of a few bytes becomes a
+ * range for each of its tasks. */
 #define LOOK_RANGES_MAX (UINT64_C(1) << 26)
 
-/* Read it. */
+/* Public to read. */
 struct look {
-    struct targets targets; /* none: the job is made up */
+    struct targets targets; /* empty: the job is made up */
     struct tree *tree;      /* settled */
-    struct tasks *everyone; /* in the tree, walked or not */
-    struct tasks *missing;  /* targets of which there was no answer */
-    uint32_t tasks;         /* one above the highest */
+    struct tasks *everyone; /* all tasks in the tree, walked or not */
+    struct tasks *missing;  /* targets that gave no answer */
+    uint32_t tasks;         /* the highest task number plus one */
     uint32_t samples;
     uint32_t interval_ms;
-    uint64_t taken_s; /* when, in seconds since 1970; 0: not known */
+    uint64_t taken_s; /* in seconds since 1970; 0: not known */
     enum naming_detail detail;
     bool full;
-    bool threads;           /* pictures count them too */
+    bool threads;           /* pictures show numbers of threads, too */
     struct history history; /* tasks that moved in the last samples */
-    uint32_t *never_left;   /* by class: the node that its movers never left;
-                               UINT32_MAX: none */
+    uint32_t *never_left;   /* by class: the node that its moving tasks never
+                               left; UINT32_MAX: none */
     size_t class_count;
-    char *origin; /* what is said of it, each NULL where it is not known */
+    char *origin; /* how the look was made; these are NULL if not known */
     char *job;
     char *command;
     char *tool;
-    char *late; /* what is missing for another reason than a task */
+    char *late; /* what is missing besides tasks */
 };
 
-/* Read a look from `file`, to its end or, of several looks (record.h), to
- * behind the next separator. The bytes may be anybody's: what
- * contradicts itself is refused.
+/* Read a look from `file`, up to its end, or, if it has several looks
+ * (record.h), past the next separator. The bytes are untrusted: contradictions
+ * are refused.
  *
- * name  of the file, for the sentence of an error
+ * name  of the file, for messages
  *
- * Returns 0, -EINVAL with a sentence if it is no look of a version that is
- * known, -EIO with one if it cannot be read, or -ENOMEM. */
+ * Returns 0, -EINVAL with a sentence if it is no look of a known version, -EIO
+ * with a sentence if it cannot be read, or -ENOMEM. */
 int look_read(struct look **out,
               FILE *file,
               const char *name,
               struct cop_error *error);
 
-/* The same of the file `path`; or what opening it said. */
+/* The same for the file `path`. Also returns the error of opening it. */
 int look_open(struct look **out, const char *path, struct cop_error *error);
 
 /* Free `look`. NULL is fine. */

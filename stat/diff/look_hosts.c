@@ -1,4 +1,4 @@
-/* look_hosts.c - the processes of a look that is read back. */
+/* look_hosts.c - reads the processes of a look. */
 #include "stat/diff/reading.h"
 
 #include <errno.h>
@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where each task is, by its number; pid 0: nowhere so far. */
+/* The process of a task, by task number; pid 0: not known yet. */
 struct place {
     int32_t pid;
     uint32_t host;
 };
 
-/* The processes of one host. */
+/* Read the processes of one host. */
 static int read_pids(struct reading *reading,
                      struct place *places,
                      const json_t *pids,
@@ -49,7 +49,7 @@ static int read_pids(struct reading *reading,
     return 0;
 }
 
-/* The tasks of all hosts. */
+/* Read the tasks of all hosts. */
 static int read_places(struct reading *reading,
                        struct place *places,
                        const json_t *array)
@@ -83,8 +83,8 @@ static int read_places(struct reading *reading,
     return r;
 }
 
-/* Which of the tasks must have a process: all, unless they are ranks, of which
- * some may be missing or not asked for. */
+/* Find the tasks that must have a process: all, unless they are ranks, some of
+ * which may be missing or not requested. */
 static int find_placed(struct tasks **out, const struct reading *reading)
 {
     const struct look *look = reading->look;
@@ -95,7 +95,7 @@ static int find_placed(struct tasks **out, const struct reading *reading)
     return tasks_combine(out, TASKS_MINUS, look->everyone, look->missing);
 }
 
-/* Add the tasks that have a process. `placed` must have one. */
+/* Add the tasks that have a process. Those in `placed` must have one. */
 static int take_places(struct reading *reading,
                        const struct place *places,
                        const struct tasks *placed)
@@ -120,7 +120,7 @@ static int take_places(struct reading *reading,
     return r;
 }
 
-/* The processes that were set aside. */
+/* Read the processes that were set aside. */
 static int read_asides(struct reading *reading)
 {
     struct targets *targets = &reading->look->targets;
@@ -155,7 +155,7 @@ static int read_asides(struct reading *reading)
     return r;
 }
 
-/* Of a made-up job there is no process. */
+/* A made-up job has no processes. */
 int look_hosts_read(struct reading *reading)
 {
     struct look *look = reading->look;

@@ -1,4 +1,4 @@
-/* look_tree.c - the tree of a look that is read back. */
+/* look_tree.c - reads the tree of a look. */
 #include "stat/diff/reading.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 
 #include "stat/tree/build.h"
 
-/* The ids of the threads of an end, if it has them; the caller's. */
+/* Read the thread ids of an end, if it has them; the caller owns them. */
 static int read_tids(struct reading *reading,
                      struct tasks **tids,
                      const json_t *end,
@@ -24,7 +24,7 @@ static int read_tids(struct reading *reading,
     return r;
 }
 
-/* The ends of one node: to `build`, and their tasks into `*under`. */
+/* Add the ends of one node to `build`, and their tasks to `*under`. */
 static int read_ends(struct reading *reading,
                      struct build *build,
                      uint32_t place,
@@ -81,11 +81,11 @@ static int read_ends(struct reading *reading,
 struct open {
     size_t index;
     uint32_t place;
-    struct tasks *under; /* at it, and under what was closed below */
+    struct tasks *under; /* tasks at it, and below its closed children */
 };
 
-/* The last open node is complete: its set must be what was found, which goes
- * on to the node above, or to everyone. */
+/* The last open node is complete: compare its set with the tasks found, and add
+ * these to the node above, or to all tasks. */
 static int close_node(struct reading *reading,
                       const json_t *nodes,
                       struct open *open,
@@ -114,7 +114,7 @@ static int close_node(struct reading *reading,
     return r;
 }
 
-/* All nodes, in pre-order, into `build`. */
+/* Read all nodes, in pre-order, into `build`. */
 static int read_nodes(struct reading *reading, struct build *build)
 {
     struct open open[TREE_DEPTH_MAX];
@@ -179,8 +179,8 @@ static int read_nodes(struct reading *reading, struct build *build)
     return r;
 }
 
-/* Read in which sample tasks last moved. A file of an older version does not say
- * it: then none has moved. */
+/* Read the sample in which tasks last moved. Files of older versions do not
+ * have it: then no task has moved. */
 static int read_progress(struct reading *reading, struct build *build)
 {
     struct tree_progress progress = {1, reading->look->samples,
@@ -232,8 +232,8 @@ static int read_progress(struct reading *reading, struct build *build)
     return r;
 }
 
-/* Read the median of the times that processes were stopped for: the tree gets
- * one process that was stopped for so long. */
+/* Read the median of the stop times: the tree gets one process that was stopped
+ * for that time. */
 static int read_median(struct reading *reading, struct build *build)
 {
     uint64_t ns = 0;

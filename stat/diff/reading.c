@@ -53,7 +53,7 @@ int reading_set(struct reading *reading,
     return r;
 }
 
-/* Names with a NUL were refused by the parser. */
+/* The parser has refused strings with a NUL. */
 int reading_text(struct reading *reading,
                  const char **out,
                  const json_t *object,

@@ -1,4 +1,4 @@
-/* reading.h - a look that is read back from JSON: its parts share this. */
+/* reading.h - the state of reading a look from JSON, shared by its parts. */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "stat/diff/look.h"
 #include "stat/tree/frame.h"
 
-/* The look in the making. */
+/* The look under construction. */
 struct reading {
     const char *name;
     struct cop_error *error;
@@ -17,14 +17,14 @@ struct reading {
     struct look *look;
     struct tasks **sets;
     size_t set_count;
-    struct frame *frames; /* strings are those of `top` */
+    struct frame *frames; /* their strings belong to `top` */
     size_t frame_count;
 };
 
-/* The following read `member` of `object`. They return 0, or -EINVAL with a
- * sentence in which `where`, such as "nodes[3].", is before the member. */
+/* These functions read `member` of `object`. They return 0, or -EINVAL with a
+ * sentence that names the member after `where`, such as "nodes[3].". */
 
-/* What a number counts or points into; `max` is its largest value. */
+/* A count or an index of at most `max`. */
 int reading_number(struct reading *reading,
                    uint64_t *out,
                    const json_t *object,
@@ -32,7 +32,7 @@ int reading_number(struct reading *reading,
                    const char *member,
                    uint64_t max);
 
-/* The same where the member may be left out: `*out` stays. */
+/* The same for an optional member: if it is missing, `*out` is unchanged. */
 int reading_optional(struct reading *reading,
                      uint64_t *out,
                      const json_t *object,
@@ -54,7 +54,7 @@ int reading_text(struct reading *reading,
                  const char *where,
                  const char *member);
 
-/* The same where it may be left out: then it is "". */
+/* The same for an optional member: "" if it is missing. */
 int reading_optional_text(struct reading *reading,
                           const char **out,
                           const json_t *object,
@@ -72,6 +72,6 @@ int reading_array(struct reading *reading,
  * -ENOMEM. */
 int look_tree_read(struct reading *reading);
 
-/* Read which process each task is, and which were set aside. Returns as
+/* Read the process of each task, and the processes set aside. Returns as
  * look_tree_read(). */
 int look_hosts_read(struct reading *reading);

@@ -25,7 +25,7 @@ static int print_look(const struct report *report,
     return render_report(stdout, report, options);
 }
 
-/* The report of a look, as it was when it was taken. */
+/* Make the report of a look as of the time when it was taken. */
 static int report_of(struct report **out, const struct look *look)
 {
     struct report_source source = {.targets = &look->targets,
@@ -48,8 +48,7 @@ static int report_of(struct report **out, const struct look *look)
     return report_new(out, look->tree, &source);
 }
 
-/* Whether there is one more look in the file, which is at its end or at a
- * separator. */
+/* Whether the file, at its end or at a separator, has another look. */
 static bool has_more(FILE *file)
 {
     int next = getc(file);

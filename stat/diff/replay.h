@@ -1,4 +1,4 @@
-/* replay.h - the looks that --follow --record kept, once more. */
+/* replay.h - shows the looks recorded by --follow --record. */
 #pragma once
 
 #include <coppice/error.h>
@@ -6,9 +6,9 @@
 #include "stat/show/render.h"
 #include "stat/write/output.h"
 
-/* Print the looks of the file `path` on standard output, each below a line with
- * its time and number; write the files that `outputs` names of the last one.
- * Returns 0, or a negative errno with a sentence. */
+/* Print the looks in the file `path` on standard output, each below a line with
+ * its time and number. Write the files in `outputs` from the last one. Returns
+ * 0, or a negative errno with a sentence. */
 int replay_run(const char *path,
                const struct outputs *outputs,
                const struct render_options *options,
