@@ -1,9 +1,9 @@
 /* dot.c - a merged tree for Graphviz, and for the viewer of LLNL's STAT.
  *
- * Plain `dot -Tsvg` draws it: a node for each frame, on each edge how many tasks
- * take it and which, one colour for each class. Graphviz ignores the attributes
- * that STAT's viewer reads: function, source and line of nodes ("(null)" where
- * not known), bv or count and rep of edges. */
+ * Plain `dot -Tsvg` draws it, with a node for each frame, the number and set of
+ * its tasks on each edge, and one colour for each class. Graphviz ignores the
+ * attributes that STAT's viewer reads: function, source and line of nodes
+ * ("(null)" where not known), bv or count and rep of edges. */
 #include "stat/write/output.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@
 /* Longest list of ranks on an edge, in bytes. */
 #define RANKS_SIZE 64
 
-/* Sets of at most so many ranges are written in full for STAT, which knows no
- * strides; of others, how many they are and one of them. */
+/* Sets of at most this many ranges are written in full for STAT, which has no
+ * strides; of larger ones, the size and one task. */
 #define BV_RANGES_MAX 4096
 
 static int write_node(FILE *file, const struct report *report, uint32_t node)
@@ -59,7 +59,7 @@ static int write_node(FILE *file, const struct report *report, uint32_t node)
     return r;
 }
 
-/* The set as STAT has it on an edge. */
+/* Write the set as STAT reads it from an edge. */
 static void write_bv(FILE *file, const struct tasks *set)
 {
     const struct tasks_range *ranges = tasks_ranges(set);
@@ -108,8 +108,8 @@ static int write_place(FILE *file,
     return r;
 }
 
-/* Write the trees whose threads are the runtime's own, or the others: in a
- * picture the first ones are on the left. */
+/* Write the trees of a runtime's own threads, or the others: those written
+ * first are on the left of the picture. */
 static int write_trees(FILE *file, const struct report *report, bool own)
 {
     const struct tree *tree = report->tree;
@@ -131,7 +131,7 @@ static int write_trees(FILE *file, const struct report *report, bool own)
     return r;
 }
 
-/* Who waits for whom: lines that do not move the places of the tree. */
+/* Write arrows for waits, which do not change the layout of the tree. */
 static int write_arrows(FILE *file, const struct report *report)
 {
     struct arrow *arrows = NULL;

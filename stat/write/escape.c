@@ -9,8 +9,8 @@
 #include "stat/show/characters.h"
 #include "stat/show/short.h"
 
-/* Bytes of a set's text for each of its ranges: two or three numbers below
- * TASKS_MAX, and what is between. */
+/* Bytes of a set's text per range: two or three numbers below TASKS_MAX, and
+ * separators. */
 #define RANGE_TEXT 32
 
 void escape_json(FILE *file, const char *text)
@@ -32,7 +32,7 @@ void escape_json(FILE *file, const char *text)
     }
 }
 
-/* How many characters `text` has. */
+/* The number of characters in `text`. */
 static unsigned characters(const char *text)
 {
     unsigned count = 0;
@@ -45,7 +45,7 @@ static unsigned characters(const char *text)
     return count;
 }
 
-/* Whether XML has it: its two last below 2^16 are none. */
+/* Whether XML allows the character; here it allows no control characters. */
 static bool is_of_xml(uint32_t character)
 {
     return character >= ' ' && character != 0xfffe && character != 0xffff &&
@@ -73,7 +73,7 @@ void escape_xml(FILE *file, const char *text, unsigned columns)
         fputs("\xe2\x80\xa6", file);
 }
 
-/* Write what has no meaning to the language: all but what is no character. */
+/* Write a character: a control one as a space, an invalid one as U+FFFD. */
 static void write_character(FILE *file,
                             uint32_t character,
                             const char *text,

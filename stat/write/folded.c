@@ -1,12 +1,12 @@
-/* folded.c - a merged tree as folded stacks, as flamegraph.pl and others read
- * them: a line for each place where stacks end, with the functions of the stack,
- * outermost first, separated by semicolons, and the number of tasks there times
- * their samples. Tasks that could not be walked are left out. */
+/* folded.c - a merged tree as folded stacks, the input of flamegraph.pl and
+ * others: a line for each place where stacks end, with the functions of the
+ * stack, outermost first, separated by semicolons, and the number of tasks
+ * there times their samples. Tasks that could not be walked are left out. */
 #include "stat/write/output.h"
 
 #include "stat/write/escape.h"
 
-/* Tasks at the node `node` itself, times samples. */
+/* The number of tasks that end at `node`, times their samples. */
 static uint64_t weight(const struct report *report, uint32_t node)
 {
     const struct tree *tree = report->tree;

@@ -1,12 +1,12 @@
-/* html.c - a report as one page that fetches nothing: tree, icicle, classes,
- * search and filters. stat/write/page.html, with what json_write() writes. */
+/* html.c - a report as one self-contained page with tree, icicle, classes,
+ * search and filters: stat/write/page.html with the output of json_write(). */
 #include "stat/write/output.h"
 
 #include <string.h>
 
 #include "stat/write/page.h"
 
-/* The line of the page that stands for the data. */
+/* The line of the page that the data replace. */
 #define DATA_LINE "@DATA@\n"
 
 int html_write(FILE *file, const struct report *report)

@@ -14,26 +14,26 @@
 #include "stat/write/escape.h"
 #include "stat/write/output.h"
 
-/* Where the number of a set is to be written. */
+/* A set, and where to store its number. */
 struct use {
     const struct tasks *set;
     uint32_t *number;
 };
 
-/* All sets of a report, each distinct one with a number. */
+/* All sets of a report; equal ones get the same number. */
 struct sets {
     struct use *uses;
     size_t count;
-    uint32_t *numbers;       /* what the following point into */
+    uint32_t *numbers;       /* array of the numbers below */
     uint32_t *under;         /* by node */
     uint32_t *ends;          /* by end */
     uint32_t *classes;       /* by class */
     uint32_t *hosts;         /* by host */
     struct tasks **of_hosts; /* by host; NULL: made up */
     size_t host_count;
-    struct edge *edges; /* who waits for whom */
+    struct edge *edges; /* waits of threads and ranks */
     size_t edge_count;
-    struct class_edge *links; /* the same between classes */
+    struct class_edge *links; /* waits between classes */
     size_t link_count;
     uint32_t *waiting;  /* by link */
     uint32_t *wanted;   /* by link */
@@ -63,7 +63,7 @@ static void use_set(struct sets *sets,
     sets->uses[sets->count++] = (struct use){set, number};
 }
 
-/* The tasks of each host. */
+/* Find the tasks of each host. */
 static int find_hosts(struct sets *sets, const struct targets *targets)
 {
     struct tasks_range *ranges;
@@ -112,7 +112,7 @@ static int find_edges(struct sets *sets, const struct report *report)
                          sets->edge_count, report->classes);
 }
 
-/* Find all sets of `report`, to be numbered. */
+/* Find all sets of `report`, which will be numbered. */
 static int sets_init(struct sets *sets, const struct report *report)
 {
     const struct tree *tree = report->tree;
@@ -194,8 +194,7 @@ static void write_string(FILE *file, const char *name, const char *text)
     fputc('"', file);
 }
 
-/* Write the function of a frame as pictures show it, if they do not show all of
- * it. */
+/* Write the function of a frame as pictures show it, if they shorten it. */
 static int write_short(FILE *file, const struct tree *tree, uint32_t frame)
 {
     const char *function = tree->strings[tree->frames[frame].function];
@@ -240,8 +239,8 @@ int json_write_frames(FILE *file, const struct tree *tree)
     return r;
 }
 
-/* What ends at a node, number `*end` on, which moves behind it. Returns 0 or
- * -ENOMEM. */
+/* Write the ends at a node, from number `*end` on, which advances past them.
+ * Returns 0 or -ENOMEM. */
 static int write_ends(FILE *file,
                       const struct tree *tree,
                       const struct sets *sets,
@@ -301,8 +300,8 @@ static int write_nodes(FILE *file,
     return r;
 }
 
-/* What is said of class number `i`, and the node that it never left, if there
- * is one. Returns 0 or -ENOMEM. */
+/* Write the note on class number `i`, and the node that it never left, if any.
+ * Returns 0 or -ENOMEM. */
 static int write_note(FILE *file, const struct report *report, size_t i)
 {
     uint32_t node;
@@ -351,7 +350,7 @@ static int write_classes(FILE *file,
     return 0;
 }
 
-/* When tasks moved. */
+/* Write when tasks moved. */
 static void write_progress(FILE *file,
                            const struct report *report,
                            const struct sets *sets)
@@ -369,7 +368,7 @@ static void write_progress(FILE *file,
     fputs("]", file);
 }
 
-/* Who could not be looked at, and why. */
+/* Write which tasks could not be walked, and why. */
 static void write_not_walked(FILE *file,
                              const struct report *report,
                              const struct sets *sets)
@@ -390,7 +389,7 @@ static void write_not_walked(FILE *file,
     fputs("]", file);
 }
 
-/* The processes of each host that has some, in the order of its tasks. */
+/* Write the processes of each host that has some, in the order of its tasks. */
 static void write_hosts(FILE *file,
                         const struct report *report,
                         const struct sets *sets)
@@ -453,7 +452,7 @@ static void write_edges(FILE *file,
     fputs("]", file);
 }
 
-/* The processes that are no ranks, and are not looked at. */
+/* Write the processes set aside, which have no ranks. */
 static void write_asides(FILE *file, const struct targets *targets)
 {
     if (!targets || targets->aside_count == 0)
@@ -472,7 +471,7 @@ static void write_asides(FILE *file, const struct targets *targets)
     fputs("]", file);
 }
 
-/* How the report was made, as pictures say it. */
+/* Write how the report was made, as pictures show it. */
 static int write_origin(FILE *file, const struct report *report)
 {
     const struct report_source *source = &report->source;

@@ -58,7 +58,7 @@ int output_path(const char *path,
     return r;
 }
 
-/* One of them, and of what. */
+/* A format, and the report to write. */
 struct output {
     enum output_kind kind;
     const struct report *report;

@@ -1,4 +1,4 @@
-/* output.h - a report as files for other programs. */
+/* output.h - writes a report to files for other programs. */
 #pragma once
 
 #include <stdio.h>
@@ -7,9 +7,9 @@
 
 #include "stat/show/report.h"
 
-/* The formats, as X(KIND, name, help): `--name FILE` has name_write() write
- * FILE. To add one, give it a line here, write name_write() in
- * stat/write/name.c, and name that file in stat/Makefile.inc. */
+/* The formats, as X(KIND, name, help): for `--name FILE`, name_write() writes
+ * FILE. To add one, add a line here, write name_write() in stat/write/name.c,
+ * and name that file in stat/Makefile.inc. */
 #define OUTPUT_FORMATS(X)                                                      \
     X(DOT, dot, "write the tree for Graphviz's dot")                           \
     X(SVG, svg, "... as a picture")                                            \
@@ -18,8 +18,8 @@
     X(FOLDED, folded, "... as folded stacks, for flame graphs")                \
     X(SPEEDSCOPE, speedscope, "... for speedscope")
 
-/* Write `report` to `file` in one format; the file name_write() is in describes
- * it. Returns 0 or -ENOMEM; errors of writing stay with `file`. */
+/* Write `report` to `file` in one format, which stat/write/name.c describes.
+ * Returns 0 or -ENOMEM; write errors are left in `file`. */
 #define OUTPUT_WRITER(kind, name, help)                                        \
     int name##_write(FILE *file, const struct report *report);
 OUTPUT_FORMATS(OUTPUT_WRITER)
@@ -37,15 +37,15 @@ struct outputs {
     const char *paths[OUTPUT_KINDS];
 };
 
-/* How many of them go to standard output, in place of the picture. */
+/* How many files are standard output, which replaces the picture there. */
 unsigned outputs_standard(const struct outputs *outputs);
 
-/* Flush `file`. Returns 0, or why it could not be written: -ENOSPC and others,
- * or -EIO if the reason is no longer known. */
+/* Flush `file`. Returns 0, or the write error: -ENOSPC and others, or -EIO if
+ * the cause is no longer known. */
 int output_end(FILE *file);
 
-/* Have `write` write the file `path`, or standard output if that is "-", with
- * `arg`. Returns 0, or a negative errno with a sentence. */
+/* Let `write` write, with `arg`, the file `path`, or standard output if that is
+ * "-". Returns 0, or a negative errno with a sentence. */
 int output_path(const char *path,
                 int (*write)(FILE *file, const void *arg),
                 const void *arg,
@@ -56,9 +56,9 @@ int output_write(FILE *file,
                  enum output_kind kind,
                  const struct report *report);
 
-/* Write all files that `outputs` names, also after one has failed. Returns 0,
- * or the negative errno of the first that failed, with a sentence that names
- * all that failed. */
+/* Write all files in `outputs`, even if one fails. Returns 0, or the negative
+ * errno of the first failure, with a sentence that names all files that
+ * failed. */
 int outputs_write(const struct outputs *outputs,
                   const struct report *report,
                   struct cop_error *error);

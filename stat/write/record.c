@@ -21,7 +21,7 @@ struct record {
     struct text looks[RECORD_LOOKS_MAX]; /* a ring */
     size_t first;
     size_t count;
-    size_t len; /* of all */
+    size_t len; /* of all looks together */
 };
 
 static volatile sig_atomic_t wanted;
@@ -86,7 +86,7 @@ int record_add(struct record *record, const struct report *report)
     return 0;
 }
 
-/* For output_path(). */
+/* As output_path() needs it. */
 static int write_looks(FILE *file, const void *arg)
 {
     const struct record *record = arg;

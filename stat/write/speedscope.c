@@ -7,17 +7,17 @@
 
 #include "stat/write/escape.h"
 
-/* Classes that have a profile of their own. */
+/* How many classes have their own profile. */
 #define SPEEDSCOPE_CLASSES 20
 
-/* A node where traces end, and how much of a profile ends there. */
+/* A node where traces end, and the part of a profile that ends there. */
 struct sample {
     uint32_t node;
     uint64_t weight;
 };
 
-/* The tasks of `of` (NULL: all) at each node, times samples, into `samples`,
- * which has room for all ends. Returns their count or -ENOMEM. */
+/* Find the number of tasks of `of` (NULL: all) at each node, times their
+ * samples. `samples` has room for all ends. Returns their count or -ENOMEM. */
 static long find_samples(struct sample *samples,
                          const struct report *report,
                          struct tasks *of)
@@ -70,7 +70,7 @@ static void write_frames(FILE *file, const struct tree *tree)
     fputs("]},\n", file);
 }
 
-/* The stack that ends at `node`, outermost frame first. */
+/* Write the stack that ends at `node`, outermost frame first. */
 static void write_stack(FILE *file, const struct report *report, uint32_t node)
 {
     const struct tree *tree = report->tree;
@@ -85,7 +85,7 @@ static void write_stack(FILE *file, const struct report *report, uint32_t node)
     fputc(']', file);
 }
 
-/* One profile: the name is open, and what follows it. */
+/* Write one profile; its name is already begun, and is ended here. */
 static void write_profile(FILE *file,
                           const struct report *report,
                           const struct sample *samples,
@@ -112,7 +112,7 @@ static void write_profile(FILE *file,
     fputs("]}", file);
 }
 
-/* The profile of all, and of the first classes. */
+/* Write the profile of all tasks, and of the first classes. */
 static int write_profiles(FILE *file,
                           const struct report *report,
                           struct sample *samples)

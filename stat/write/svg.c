@@ -1,6 +1,6 @@
 /* svg.c - a merged tree as an icicle: the outermost frames on top, one colour
- * for each class. Widths grow with the logarithm of the number of tasks, so one
- * task of a million is still visible. */
+ * for each class. Widths grow with the logarithm of the number of tasks, so
+ * that one task of a million is still visible. */
 #include "stat/write/output.h"
 
 #include <errno.h>
@@ -18,16 +18,16 @@
 #include "stat/show/threads.h"
 #include "stat/write/escape.h"
 
-/* Pixels. A cell has two lines of text; one that is narrower than CELL_MIN is
- * left out. */
+/* Pixels. A cell has two lines of text; a cell narrower than CELL_MIN is left
+ * out. */
 #define WIDTH        1000.0
 #define MARGIN       12.0
 #define HEAD         52.0
 #define CELL         40.0
 #define CELL_MIN     0.05
 #define LABEL_MIN    24.0
-#define LOOP         12.0 /* half of an arrow from a cell to itself */
-#define LETTER       6.7  /* of 11 pixels */
+#define LOOP         12.0 /* half the width of an arrow from a cell to itself */
+#define LETTER       6.7  /* at 11 pixels */
 #define TEXT_COLUMNS ((unsigned)((WIDTH - 2 * MARGIN) / LETTER))
 #define LEGEND_ROW   20.0
 
@@ -40,19 +40,19 @@
 struct svg {
     FILE *file;
     const struct report *report;
-    double *weights; /* by node: the width of its subtree, in no unit */
+    double *weights; /* by node: the relative width of its subtree */
     uint32_t deepest;
-    double *middles; /* by node: of its cell; -1: it is not drawn */
+    double *middles; /* by node: the middle of its cell; -1: not drawn */
 };
 
-/* Nothing of `node` is drawn below it. */
+/* Whether nothing below `node` is drawn. */
 static bool is_closed(const struct report *report, uint32_t node)
 {
     return report->tree->nodes[node].size == 1 ||
            report_is_folded(report, node);
 }
 
-/* 1 and the binary logarithm of `count`, which is above 0. */
+/* 1 plus the binary logarithm of `count`, which is above 0. */
 static double weight_of(uint32_t count)
 {
     double weight = 1;
@@ -62,7 +62,7 @@ static double weight_of(uint32_t count)
     return weight;
 }
 
-/* How wide all subtrees are, and how deep the picture is. */
+/* Compute the widths of all subtrees, and the depth of the picture. */
 static void weigh_nodes(struct svg *svg)
 {
     const struct report *report = svg->report;
@@ -86,7 +86,7 @@ static void weigh_nodes(struct svg *svg)
     }
 }
 
-/* A line of text in a cell, cut to its width. */
+/* Write a line of text in a cell, cut to its width. */
 static void write_label(
     struct svg *svg, double x, double y, double width, const char *text)
 {
@@ -99,7 +99,7 @@ static void write_label(
     fputs("</text>", svg->file);
 }
 
-/* How many and which tasks and threads are at `node`. NULL without memory. */
+/* The text of a cell: the tasks and threads at `node`. NULL without memory. */
 static char *cell_counts(const struct report *report, uint32_t node)
 {
     const struct tasks *set = report->under[node];
@@ -193,7 +193,7 @@ static int draw_cells(
     return r;
 }
 
-/* What is right of the colours below the picture. Returns 0 or -ENOMEM. */
+/* Write the texts of the legend, right of its colours. Returns 0 or -ENOMEM. */
 static int write_legend(struct svg *svg, double y)
 {
     const struct report *report = svg->report;
@@ -232,8 +232,8 @@ static int write_legend(struct svg *svg, double y)
     return 0;
 }
 
-/* A sentence below line `line` of those from `y` on. Returns its lines, or
- * -ENOMEM. */
+/* Write a sentence after line `line` of those from `y` on. Returns its number
+ * of lines, or -ENOMEM. */
 static int write_sentence(
     struct svg *svg, const char *text, double y, int line, bool drawn)
 {
@@ -259,8 +259,8 @@ static int write_sentence(
     return lines;
 }
 
-/* The sentences below the legend, from `y` on. Returns their lines, or
- * -ENOMEM. */
+/* Write the sentences below the legend, from `y` on. Returns their number of
+ * lines, or -ENOMEM. */
 static int write_sentences(struct svg *svg, double y, bool drawn)
 {
     const struct report *report = svg->report;
@@ -320,7 +320,7 @@ static int write_picture(struct svg *svg)
                       (WIDTH - 2 * MARGIN) / sum);
 }
 
-/* A line from the upper edge of a cell to that of another one, or of itself. */
+/* Draw a line from the upper edge of a cell to that of another, or back. */
 static void write_arrow(const struct svg *svg, const struct arrow *arrow)
 {
     const struct tree_node *nodes = svg->report->tree->nodes;
@@ -341,7 +341,7 @@ static void write_arrow(const struct svg *svg, const struct arrow *arrow)
             from, y, from, top, to, top, to, end, arrow->text);
 }
 
-/* Who waits for whom. Returns 0 or -ENOMEM. */
+/* Draw the waits as arrows. Returns 0 or -ENOMEM. */
 static int write_arrows(const struct svg *svg)
 {
     struct arrow *arrows = NULL;
