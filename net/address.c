@@ -1,4 +1,4 @@
-/* address.c - where a node is reached. */
+/* address.c - the addresses at which other nodes reach a node. */
 #include "net/address.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 
 #include "wire/limits.h"
 
-/* One CIDR. */
+/* One network in CIDR notation. */
 struct network {
     int family;
     unsigned prefix_len;
@@ -103,7 +103,7 @@ static bool same_bits(const unsigned char *a,
     return rest == 0 || ((a[count / 8] ^ b[count / 8]) >> (8 - rest)) == 0;
 }
 
-/* The bytes of an address; one that is IPv4 inside IPv6 is IPv4 to us. */
+/* The bytes of an address. IPv4 inside IPv6 counts as IPv4. */
 static int address_bytes(const struct sockaddr *address,
                          const unsigned char **bytes)
 {
@@ -164,7 +164,7 @@ static int append(char *out,
     return 0;
 }
 
-/* Whether others can reach us at the address of this interface. */
+/* Whether other nodes can reach us at the address of this interface. */
 static bool usable(const struct ifaddrs *own, const char *networks)
 {
     const struct sockaddr_in6 *in6;
@@ -176,7 +176,7 @@ static bool usable(const struct ifaddrs *own, const char *networks)
     in6 = (const struct sockaddr_in6 *)own->ifa_addr;
     if (own->ifa_addr->sa_family == AF_INET6 &&
         IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-        return false; /* means nothing without an interface */
+        return false; /* useless without an interface */
     return address_within(networks, own->ifa_addr);
 }
 

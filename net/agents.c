@@ -37,7 +37,7 @@ uint32_t agents_parent(const struct bootstrap *bootstrap, uint32_t index)
     return index;
 }
 
-/* The nodes on the host of their parent are the parent's to start. */
+/* A node on its parent's host is started by the parent. */
 static bool needs_agent(const struct bootstrap *bootstrap, uint32_t index)
 {
     const struct topology *tree = bootstrap->subtree;
@@ -121,7 +121,7 @@ int agents_bootstrap(struct bootstrap *out,
 
 /* ---- which hosts ---- */
 
-/* By the name without its domain, in any case. */
+/* Compare host names without their domains, ignoring case. */
 static int compare_short(const void *a, const void *b)
 {
     const char *one = *(const char *const *)a;
@@ -214,7 +214,7 @@ char *agents_absent(const struct agents_roll *roll,
 
 /* ---- the command ---- */
 
-/* What the words of a command may name. */
+/* The values that the words of a command may name. */
 struct hosts {
     char *names; /* with commas */
     char *brief; /* with brackets */
@@ -246,7 +246,7 @@ static int list_hosts(const struct bootstrap *bootstrap, struct hosts *out)
     return r;
 }
 
-/* Copy `word` with the values of what it names. */
+/* Copy `word`, replacing each placeholder with its value. */
 static char *fill_in(const char *word, const struct hosts *hosts)
 {
     const char *const values[][2] = {{"{hosts}", hosts->names},

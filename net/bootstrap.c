@@ -1,4 +1,4 @@
-/* bootstrap.c - what a node is told when it is started. */
+/* bootstrap.c - the settings that a node receives when it is started. */
 #include "net/bootstrap.h"
 
 #include <endian.h>
@@ -17,8 +17,8 @@
 #include "wire/packet.h"
 
 /* The wire form: magic, length, key, and a packet of this format: session,
- * numbers, strings, argument vectors, subtree. The key is outside of the
- * packet, which is copied while it is packed and unpacked. */
+ * numbers, strings, argument vectors, subtree. The key is not in the packet,
+ * because packing and unpacking copy the packet. */
 #define KEY_AT     BOOTSTRAP_START_LEN
 #define HEADER_LEN (KEY_AT + BOOTSTRAP_KEY_LEN)
 static const unsigned char magic[4] = {'C', 'P', 'B', '3'};
@@ -174,7 +174,7 @@ static void strings_list(struct bootstrap *bootstrap, char **list[STRING_COUNT])
     list[STRING_ABSENT] = &bootstrap->absent;
 }
 
-/* An empty one with these strings, and vectors if there are any. */
+/* Make an empty bootstrap with these strings, and with vectors if given. */
 static int bootstrap_make(struct bootstrap **out,
                           const char *const strings[STRING_COUNT],
                           const char *const *launcher_argv,
@@ -213,7 +213,7 @@ out:
 
 /* ---- the front-end's ----------------------------------------------------- */
 
-/* One late heartbeat must not end a link. */
+/* Two heartbeats must fit: one late heartbeat must not end a link. */
 static int check_times(struct cop_times times, struct cop_error *error)
 {
     fill_times(&times);
@@ -237,8 +237,8 @@ static const struct launcher *launcher_of(const struct cop_launch *launch,
     return launcher_find(name, error);
 }
 
-/* Without a launcher all nodes are of this machine; a topology with other hosts
- * was made for one. */
+/* Without a launcher all nodes run on this machine: refuse a topology that
+ * names other hosts. */
 static int check_hosts(const struct cop_launch *launch,
                        const struct topology *topology,
                        struct cop_error *error)
@@ -256,7 +256,7 @@ static int check_hosts(const struct cop_launch *launch,
     return 0;
 }
 
-/* Whether the words of a command say on which hosts it is to start. */
+/* Whether the words of a command contain the hosts to start on. */
 static bool names_hosts(char *const *words)
 {
     for (; *words; words++)
@@ -265,8 +265,8 @@ static bool names_hosts(char *const *words)
     return false;
 }
 
-/* Check the command that starts all nodes. srun without a job would ask for a
- * new one, and wait for it. */
+/* Check the command that starts all nodes. Outside a job, srun would request a
+ * new job and wait for it. */
 static int check_start(const struct cop_launch *launch, struct cop_error *error)
 {
     const struct launcher *launcher = launcher_of(launch, NULL);
@@ -558,7 +558,7 @@ int bootstrap_encode(const struct bootstrap *bootstrap,
     return bytes ? 0 : -ENOMEM;
 }
 
-/* What cop_packet_unpack() fills in. */
+/* The fields that cop_packet_unpack() fills in. */
 struct fields {
     unsigned char *session;
     uint32_t *numbers;
@@ -574,7 +574,7 @@ struct fields {
     uint32_t tree_len;
 };
 
-/* Whether it names a launcher, and the command if that needs one. */
+/* Whether the fields name a launcher, and a command if it needs one. */
 static bool has_launcher(const struct fields *fields)
 {
     const struct launcher *launcher =

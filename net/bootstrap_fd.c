@@ -1,4 +1,4 @@
-/* bootstrap_fd.c - a bootstrap on the descriptor that it comes by. */
+/* bootstrap_fd.c - reading a bootstrap from a descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "net/bootstrap.h"
 #include "net/driver.h"
 
-/* Read exactly `len` bytes until `deadline_ms`. */
+/* Read exactly `len` bytes before `deadline_ms`. */
 static int read_all(int fd,
                     unsigned char *out,
                     size_t len,
@@ -77,7 +77,7 @@ int bootstrap_receive(int fd,
     return 0;
 }
 
-/* The descriptor that the environment names, from now on not inherited. */
+/* The descriptor that the environment names, made close-on-exec. */
 static int inherited_fd(struct cop_error *error)
 {
     const char *text = getenv(BOOTSTRAP_VARIABLE);
@@ -137,7 +137,7 @@ void bootstrap_accepted(struct bootstrap *bootstrap)
 {
     if (bootstrap->fd < 0)
         return;
-    /* This may fail: the process that started us may be gone. */
+    /* May fail: the process that started us may have ended. */
     (void)!send(bootstrap->fd, "A", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(bootstrap->fd);
     bootstrap->fd = -1;

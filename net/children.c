@@ -21,7 +21,7 @@
 /* Children started in one turn of the loop. */
 #define WORK_COUNT 4
 
-/* How long a process that was killed is waited for. */
+/* How long to wait for the end of a killed process. */
 #define KILLED_WAIT_MS 2000
 
 struct children {
@@ -30,23 +30,23 @@ struct children {
     const struct launcher *launcher; /* NULL: there are no children */
     const char *address;
     sigset_t mask;
-    sigset_t reset; /* what was not ignored when the network was made */
+    sigset_t reset; /* signals not ignored when the network was made */
     children_begun_fn *begun;
     children_gone_fn *gone;
     void *arg;
     struct child **list;   /* by their index in the subtree, or NULL; at 0 the
-                              command that starts all, if there is one */
+                              command that starts all nodes, if any */
     uint32_t room;         /* of `list` */
-    struct child *waiting; /* to be started, in this order */
+    struct child *waiting; /* queue of children to start */
     struct child **waiting_end;
     struct relay *relay; /* to our standard error, or NULL */
     struct agents_roll roll;
     size_t alive;   /* processes */
-    bool asked;     /* the command that starts all was asked to end */
-    bool abandoned; /* this process is a fork: nothing is ours */
+    bool asked;     /* the command that starts all nodes got SIGTERM */
+    bool abandoned; /* this process is a fork: it owns nothing here */
 };
 
-/* The place of `rank`, or NULL if it is not below us. */
+/* The place of `rank`, or NULL if it is not below this node. */
 static struct child **child_place(struct children *children, uint32_t rank)
 {
     uint32_t index;
@@ -61,7 +61,7 @@ static struct child **child_place(struct children *children, uint32_t rank)
 
 static void tell_agents(struct children *children, uint32_t rank);
 
-/* ---- what is known of an end ---- */
+/* ---- ends of children ---- */
 
 const struct bootstrap *child_bootstrap(const struct child *child)
 {
@@ -78,7 +78,7 @@ static const char *program_of(const struct child *child)
     return bootstrap->commnode_path;
 }
 
-/* Report the end of a child, once, when it is certain and no link is up. */
+/* Report the end of a child, once, if it is certain and no link is up. */
 static void child_tell_end(struct child *child)
 {
     struct children *children = child->children;
@@ -160,7 +160,7 @@ void child_unwatch(struct child *child, ev_io *io)
     ev_io_set(io, -1, 0);
 }
 
-/* The bootstrap holds the key. */
+/* Wipe the bootstrap, which holds the key. */
 static void wipe_bootstrap(struct child *child)
 {
     if (child->bytes)
@@ -180,8 +180,8 @@ void child_accepted(struct child *child)
     close_bootstrap(child);
 }
 
-/* Write what the socket takes of the bootstrap, and watch for the rest and for
- * the child's answer. */
+/* Write as much of the bootstrap as the socket takes. Watch for room for the
+ * rest, and for the child's answer. */
 static void write_bootstrap(struct child *child)
 {
     struct ev_loop *loop = child->children->loop;
@@ -235,7 +235,7 @@ void child_print(struct child *child, const char *bytes, size_t len)
 
 /* ---- the agents ---- */
 
-/* Node `rank` is missing: its children are to be started below another node. */
+/* Node `rank` is missing: have its children started below another node. */
 static void tell_agents(struct children *children, uint32_t rank)
 {
     struct child *command = children->room > 0 ? children->list[0] : NULL;
@@ -251,7 +251,7 @@ static void tell_agents(struct children *children, uint32_t rank)
         command->len = command->sent = 0;
     bytes = realloc(command->bytes, command->len + (size_t)len);
     if (!bytes)
-        return; /* its children find out by themselves */
+        return; /* its children notice by themselves */
     memcpy(bytes + command->len, line, (size_t)len);
     command->bytes = bytes;
     command->len += (size_t)len;
@@ -273,9 +273,9 @@ static void describe_end(char *out, size_t room, int r, const siginfo_t *info)
                  strsignal(info->si_status));
 }
 
-/* Wait at most `wait_ms` for the end of the process. The application may have
- * taken its status, or ignore SIGCHLD (PROTOCOL 14.4). Returns whether it has
- * ended, and in `how` with what status. */
+/* Wait at most `wait_ms` for the process to end. Another part of the
+ * application may have reaped it, or ignore SIGCHLD (PROTOCOL 14.4). Returns
+ * whether it has ended, and its status in `how`. */
 static bool child_reap(struct child *child, int wait_ms, char *how, size_t room)
 {
     struct pollfd poller = {.fd = child->process.fd, .events = POLLIN};
@@ -327,7 +327,7 @@ int child_spawn(struct child *child, struct spawn *spawn)
     return 0;
 }
 
-/* The command that starts all nodes gets the front-end's own. */
+/* The command that starts all nodes gets the front-end's bootstrap. */
 static int make_bootstrap(struct child *child)
 {
     const char *address = child->children->address;
@@ -384,8 +384,8 @@ static int child_launch(struct child *child,
     return r;
 }
 
-/* Agents start the nodes on other hosts. The front-end starts the agents, with
- * the first of these nodes. */
+/* Agents start the nodes on other hosts. The front-end starts the command for
+ * the agents when it starts the first of these nodes. */
 static int start_agents(struct children *children)
 {
     struct child **command = &children->list[0];
@@ -523,7 +523,7 @@ void children_free(struct children *children)
 {
     if (!children)
         return;
-    children->asked = true; /* this is the last time */
+    children->asked = true; /* no SIGTERM: children_kill() must use SIGKILL */
     if (!children->abandoned)
         children_kill(children);
     for (uint32_t i = 0; i < children->room; i++)
@@ -610,7 +610,7 @@ bool children_work(struct children *children)
         if (!children->waiting)
             children->waiting_end = &children->waiting;
         if (child->over)
-            continue; /* children_stop() */
+            continue; /* by children_stop() */
         why = agents_absence(bootstrap, host_of(child));
         if (why) {
             snprintf(how, sizeof(how),

@@ -11,11 +11,11 @@
 #include "net/agents.h"
 #include "net/libev.h"
 
-struct children; /* opaque: those of one node */
+struct children; /* opaque: the children of one node */
 
 /* Child `rank` could not be started, or has ended: `text` names the program and
- * how. `is_other`: it is another node's child, which an agent started. Called from
- * within the loop, or from one of the functions below. */
+ * how. `is_other`: it is another node's child, which an agent started. Called
+ * from within the loop, or from one of the functions below. */
 typedef void children_gone_fn(void *arg,
                               uint32_t rank,
                               const char *text,
@@ -24,11 +24,11 @@ typedef void children_gone_fn(void *arg,
 /* The start of child `rank` has begun. Called by children_work(). */
 typedef void children_begun_fn(void *arg, uint32_t rank);
 
-/* Make a set without a child.
+/* Make a set without children.
  *
  * loop       kept
- * bootstrap  our own; kept
- * address    where the children reach us; kept
+ * bootstrap  of this node; kept
+ * address    where the children reach this node; kept
  * mask       signals that children begin with blocked; copied
  *
  * Returns 0 or -ENOMEM. */
@@ -41,54 +41,54 @@ int children_new(struct children **out,
                  children_gone_fn *gone,
                  void *arg);
 
-/* Kill the processes that live, wait for them, and free. NULL is fine. */
+/* Kill the running processes, wait for them, and free. NULL is fine. */
 void children_free(struct children *children);
 
-/* Close our descriptors and nothing else: in a forked child. */
+/* In a forked child: close the descriptors, and do nothing else. */
 void children_abandon(struct children *children);
 
-/* Queue the start of `rank` for children_work(): a child, or a node below a
- * child that cannot be started, which then becomes our child. Returns 0 or
- * -ENOMEM. */
+/* Queue the start of `rank` for children_work(). `rank` is a child, or a node
+ * below a child that cannot be started; the node then becomes our child.
+ * Returns 0 or -ENOMEM. */
 int children_start(struct children *children, uint32_t rank);
 
 /* Give up child `rank` because of `text`: kill it, report its end at once. */
 void children_stop(struct children *children, uint32_t rank, const char *text);
 
-/* Start some of the queue. Returns whether there are more. */
+/* Start some of the queued children. Returns whether more are queued. */
 bool children_work(struct children *children);
 
 /* A link of `rank` is up, or has ended. `rank` need not be a child that we have
  * started; an old link may end after a new one came up. The end of a child is
- * reported when no link of it is up: what it has sent comes first. */
+ * reported when it has no link up, after everything it has sent. */
 void children_linked(struct children *children, uint32_t rank);
 void children_unlinked(struct children *children, uint32_t rank);
 
-/* Let the children go that had a link to us and have none: they may have
- * another parent now. They are neither counted nor killed any more. */
+/* Disown the children that had a link to us and have none: they may have
+ * another parent now. Disowned children are neither counted nor killed. */
 void children_disown(struct children *children);
 
 /* Which agents of this network have answered. */
 enum agents_presence children_agents(const struct children *children);
 
-/* What the command that starts all nodes has printed so far, as one line; "" if
- * nothing, if a node was met, or there is none. Borrowed. */
+/* The output of the command that starts all nodes, as one line; "" if there is
+ * no output or no such command, or if a node was met. Borrowed. */
 const char *children_words(const struct children *children);
 
-/* `bootstrap.absent` for another launch, without the hosts that are silent.
- * Free it. NULL: out of memory. */
+/* Make `bootstrap.absent` for another launch, without the silent hosts. Free
+ * it. NULL: out of memory. */
 char *children_absent(const struct children *children);
 
-/* How many processes live. */
+/* How many processes are running. */
 size_t children_alive(const struct children *children);
 
 /* This node ends: close the bootstraps of the children that are not accepted
- * yet. They end by that. */
+ * yet, which makes these children end. */
 void children_dismiss(struct children *children);
 
-/* Kill the processes that live. A command that starts all nodes gets SIGTERM the
- * first time: it may have to end what hangs on other hosts. Returns how many. */
+/* Kill the running processes. The command that starts all nodes gets SIGTERM
+ * first, because it may have to end processes elsewhere. Returns how many. */
 size_t children_kill(struct children *children);
 
-/* Kill those that are stopped, as by SIGSTOP: they do not end by themselves. */
+/* Kill the stopped processes (SIGSTOP): they do not end by themselves. */
 void children_kill_stopped(struct children *children);

@@ -1,4 +1,4 @@
-/* connection.c - TCP links: proved first, then frames in and out. */
+/* connection.c - TCP links: a handshake first, then frames. */
 #include "net/connection.h"
 
 #include <assert.h>
@@ -20,11 +20,11 @@
 /* The receive buffer that all connections of a set share. */
 #define RECEIVE_LEN 65536
 
-/* So much of it is read behind a long payload: mostly the header of the next
- * one, which then goes to its place too. */
+/* How much is read after a long payload: usually the header of the next frame,
+ * whose payload then goes directly to its place too. */
 #define BEHIND_LEN 4096
 
-/* So much of it is read at once while the node has other work to do. */
+/* How much is read at once while the node has other work to do. */
 #define BUSY_LEN 4096
 
 /* Most bytes that one connection reads past the shared buffer in one turn. */
@@ -34,7 +34,7 @@ enum state {
     STATE_HANDSHAKE,
     STATE_OPEN,
     STATE_CLOSING,
-    STATE_GONE, /* waits to be freed */
+    STATE_GONE, /* to be freed */
 };
 
 struct connection {
@@ -48,16 +48,16 @@ struct connection {
     enum state state;
     uint32_t link;
     bool touched;
-    bool framed;     /* this read made a frame whole */
+    bool framed;     /* this read completed a frame */
     bool progressed; /* CLOSING: bytes were written since the timer was set */
-    bool broken;     /* writing failed: what is queued is lost */
-    bool no_memory;  /* and that is why */
+    bool broken;     /* writing failed: the queue is lost */
+    bool no_memory;  /* for lack of memory */
     int write_error; /* an errno, or 0 */
-    bool write_shut; /* CLOSING: end-of-file is sent */
+    bool write_shut; /* CLOSING: the write side is shut down */
     bool dialer;
-    bool active;       /* it has brought more than repetitions since the rest */
-    bool resting;      /* a repetition alone does not wake us */
-    uint64_t heard_ms; /* when what is being read came; 0: now */
+    bool active;       /* more than repeated heartbeats came lately */
+    bool resting;      /* a repeated heartbeat alone does not wake us */
+    uint64_t heard_ms; /* when the bytes being read arrived; 0: now */
     struct output output;
     struct frame_reader reader;
 };
@@ -65,15 +65,15 @@ struct connection {
 struct connections {
     struct connections_config config;
     unsigned char *buffer;
-    size_t receive_len;     /* how much of it is used */
+    size_t receive_len;     /* how many bytes of it are used */
     struct connection *all; /* oldest first */
     struct connection *touched;
     size_t queued;
     uint32_t unproved_count;
     uint32_t closing_count;
-    uint64_t turn_ms; /* when those that were not active come to rest */
-    uint64_t tick_ms; /* within connections_tick(): its time; else 0 */
-    bool abandoned;   /* descriptors are closed, nothing is to be touched */
+    uint64_t turn_ms; /* when inactive connections come to rest */
+    uint64_t tick_ms; /* the time of connections_tick(), within it; else 0 */
+    bool abandoned;   /* descriptors are closed; touch nothing else */
 };
 
 /* ---- writing ---- */
@@ -105,7 +105,7 @@ void connection_send(struct connection *c, struct frame *frame)
     frame_fini(frame);
 }
 
-/* Write what the socket takes, for one turn. */
+/* Write what the socket takes, up to the limit of one turn. */
 static void write_some(struct connection *c)
 {
     ssize_t n = output_write(&c->output, c->io.fd);
@@ -114,8 +114,8 @@ static void write_some(struct connection *c)
         c->progressed = true;
     if (n >= 0)
         return;
-    /* What the other end has sent may still be read. That read ends the
-     * connection; after ENOBUFS the socket itself does not know the error. */
+    /* The data that the peer has sent may still be read, and that read ends the
+     * connection. After ENOBUFS the socket does not report an error. */
     c->broken = true;
     c->write_error = n == -EPIPE ? ECONNRESET : (int)-n;
     shutdown(c->io.fd, SHUT_RDWR);
@@ -135,19 +135,19 @@ static void connection_watch(struct connection *c, int events)
     ev_io_start(loop, &c->io);
 }
 
-/* Free what is GONE; its descriptor is closed already. */
+/* Free a connection in STATE_GONE; its descriptor is closed. */
 static void dispose(struct connection *c)
 {
     struct connections *set = c->set;
 
     output_fini(&c->output);
-    free(c->handshake); /* there still where it was abandoned */
+    free(c->handshake); /* not NULL if abandoned in the handshake */
     frame_reader_fini(&c->reader);
     DL_DELETE(set->all, c);
     free(c);
 }
 
-/* End it now: stop watching, close. It is freed by the next flush. */
+/* End the connection now: stop watching, close. The next flush frees it. */
 static void connection_end(struct connection *c)
 {
     struct connections *set = c->set;
@@ -181,7 +181,7 @@ static void connection_fail(struct connection *c, int code, const char *text)
         config->ops->down(config->arg, c, state == STATE_OPEN, code, text);
 }
 
-/* CLOSING: all is written, tell the other end and wait until it has read. */
+/* CLOSING: once all is written, send end-of-file and wait for the peer's. */
 static void connection_shut(struct connection *c)
 {
     if (c->write_shut || !output_is_empty(&c->output))
@@ -216,7 +216,7 @@ void connection_close(struct connection *c)
     connection_touch(c);
 }
 
-/* The other end has closed it when no more can be read. */
+/* Wait until the other end has closed the connection. */
 static void wait_closed(int fd, uint64_t until_ms)
 {
     struct pollfd waited = {.fd = fd, .events = POLLIN};
@@ -253,7 +253,7 @@ void connection_reset(struct connection *c)
 
 /* ---- reading ---- */
 
-/* Be woken by repetitions alone, or not (PROTOCOL 6.1e). */
+/* Do not wake for repeated heartbeats alone, or do (PROTOCOL 6.1e). */
 static void set_resting(struct connection *c, bool resting)
 {
     if (tcp_set_low_water(c->io.fd, resting ? FRAME_HEADER_LEN : 1) == 0)
@@ -266,7 +266,7 @@ static void received_frame(struct connection *c, struct frame *frame)
     c->set->config.ops->frame(c->set->config.arg, c, frame);
 }
 
-/* Frames out of the shared buffer. */
+/* Take frames from the shared buffer. */
 static void take_frames(struct connection *c,
                         const unsigned char *bytes,
                         size_t len)
@@ -310,7 +310,7 @@ static void take_handshake(struct connection *c,
         r = -ENOMEM;
     connection_touch(c);
     if (r < 0) {
-        write_some(c); /* tell the other end, if that can be */
+        write_some(c); /* tell the other end why, if possible */
         connection_fail(c, r, handshake_error(r));
         return;
     }
@@ -352,7 +352,7 @@ static void read_end(struct connection *c, ssize_t n)
                             : "it ended in the middle of a frame");
 }
 
-/* What the other end says is more than that it lives: be woken by all of it. */
+/* The peer has sent more than repeated heartbeats: wake for everything. */
 static void be_active(struct connection *c)
 {
     c->active = true;
@@ -360,8 +360,8 @@ static void be_active(struct connection *c)
         set_resting(c, false);
 }
 
-/* Read once: a long payload goes straight to its place, what comes behind it,
- * as everything else, through the shared buffer. */
+/* Read once. A long payload goes directly to its place; all other bytes go
+ * through the shared buffer. */
 static void read_some(struct connection *c)
 {
     struct connections *set = c->set;
@@ -502,8 +502,8 @@ void connections_tick(struct connections *set, uint64_t now_ms)
     set->tick_ms = 0;
 }
 
-/* Too many have not proved themselves: the oldest that called us goes
- * (PROTOCOL 1.2). Callers are not to cost us our own call to our parent. */
+/* Too many connections are unproved: close the oldest that another node opened
+ * (PROTOCOL 1.2). Callers must not cost us our own call to our parent. */
 static void close_oldest(struct connections *set)
 {
     struct connection *c;
@@ -532,7 +532,7 @@ static struct connection *connection_make(struct connections *set, int fd)
     ev_io_init(&c->io, connection_on_io, fd, EV_READ);
     c->io.data = c;
     ev_init(&c->timer, on_timer);
-    /* After a delay, look at the socket before the timer. */
+    /* If this process was delayed, check the socket before the timeout. */
     ev_set_priority(&c->timer, EV_MINPRI);
     c->timer.data = c;
     return c;
@@ -578,7 +578,7 @@ int connection_new(struct connections *set,
     set_timer(c, config->handshake_timeout_ms);
     connection_touch(c);
     if (!dialer)
-        read_some(c); /* the hello is there, as a rule */
+        read_some(c); /* the hello has usually arrived */
     return 0;
 }
 
@@ -616,7 +616,7 @@ size_t connections_queued(const struct connections *set)
     return set->queued;
 }
 
-/* Set the watchers of `c` as its queue needs. No thread polls. */
+/* Set the watchers of `c` according to its queue. No thread may be polling. */
 static void settle(struct connection *c)
 {
     struct connections *set = c->set;
@@ -638,14 +638,14 @@ static void settle(struct connection *c)
                                 (!output_is_empty(&c->output) ? EV_WRITE : 0));
 }
 
-/* Whether `c` needs what only the polling thread can do. */
+/* Whether `c` needs a change that only the polling thread can make. */
 static bool needs_settling(const struct connection *c)
 {
     return !output_is_empty(&c->output) || c->state != STATE_OPEN ||
            c->no_memory || (c->io.events & EV_WRITE);
 }
 
-/* Write and settle those that are touched now. */
+/* Flush and settle the connections in the touched list. */
 static bool flush_touched(struct connections *set, bool polling)
 {
     struct connection *c = set->touched;
@@ -675,7 +675,7 @@ bool connections_flush(struct connections *set, bool polling)
     do {
         set->queued = 0;
         wake = flush_touched(set, polling);
-    } while (!polling && set->touched); /* what the end of one has caused */
+    } while (!polling && set->touched); /* ending one may touch others */
     return wake;
 }
 

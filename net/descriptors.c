@@ -1,4 +1,4 @@
-/* descriptors.c - how many descriptors a node may need. */
+/* descriptors.c - the number of descriptors that a node may need. */
 #include "net/descriptors.h"
 
 #include <errno.h>
@@ -6,12 +6,12 @@
 
 #include "topology/topology.h"
 
-/* Descriptors: of one child (link, process, bootstrap, two pipes), and of
- * everything else that we and the application may open. */
+/* Descriptors for each child (link, process, bootstrap, two pipes), and for
+ * everything else that this node and the application may open. */
 #define FD_PER_CHILD 5
 #define FD_SPARE     64
 
-/* Say that `limit` is too low. A node that attaches has no rank yet. */
+/* Report that `limit` is too low. A node that attaches has no rank yet. */
 static int too_few(const struct bootstrap *bootstrap,
                    uint32_t child_count,
                    rlim_t needed,
@@ -44,7 +44,7 @@ int descriptors_check(const struct bootstrap *bootstrap,
     if (bootstrap->subtree) {
         child_count = topology_child_count(bootstrap->subtree, 0);
         needed += (rlim_t)FD_PER_CHILD * child_count;
-        wanted = topology_count(bootstrap->subtree); /* as their adopter */
+        wanted = topology_count(bootstrap->subtree); /* may be adopted */
     }
     wanted += needed;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)

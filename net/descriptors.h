@@ -3,9 +3,9 @@
 
 #include "net/bootstrap.h"
 
-/* Make sure that there are descriptors for our children, and, as far as is
- * allowed, for all nodes below us, which we may adopt later.
+/* Raise the limit of descriptors for our children and, as far as allowed, for
+ * all nodes below us, which we may adopt later.
  *
- * Returns 0, or -EMFILE with a sentence. */
+ * Returns 0, or -EMFILE with a sentence if our children do not fit. */
 int descriptors_check(const struct bootstrap *bootstrap,
                       struct cop_error *error);

@@ -13,7 +13,7 @@
 #include "net/address.h"
 #include "wire/limits.h"
 
-/* How long an address may be silent before the next one is tried too. */
+/* The delay after which the next address is tried, if there is no answer. */
 #define STAGGER_S 0.25
 
 struct attempt {
@@ -33,9 +33,9 @@ struct dial {
     int count;
     int begun;
     int active;
-    int error;     /* of the last attempt that failed other than refused */
-    bool starting; /* within dial_new(): nothing is told from there */
-    int at_once;   /* the socket that was connected there, or -1 */
+    int error;     /* of the last failed attempt, preferably not refused */
+    bool starting; /* within dial_new(), which must not call back */
+    int at_once;   /* the socket connected in dial_new(), or -1 */
     char text[LIMIT_ADDRESS + 1];
 };
 
@@ -78,7 +78,7 @@ static void failed(struct dial *dial, int error)
     if (dial->error == 0 || error != -ECONNREFUSED)
         dial->error = error;
     if (dial->starting)
-        return; /* the timer that is set already goes on */
+        return; /* the timer that is set starts the next attempt */
     if (dial->begun < dial->count)
         ev_feed_event(dial->loop, &dial->stagger, EV_TIMER);
     else if (dial->active == 0)
@@ -105,8 +105,8 @@ static void on_connect(struct ev_loop *loop, ev_io *io, int events)
     failed(dial, -error);
 }
 
-/* Whether the other end has answered by now: on the same host it has when
- * connect() returns, which says EINPROGRESS all the same. */
+/* Whether the other end has answered. On the same host it has when connect()
+ * returns, although connect() says EINPROGRESS. */
 static bool has_answered(int fd)
 {
     struct pollfd slot = {.fd = fd, .events = POLLOUT};
@@ -222,7 +222,7 @@ int dial_new(struct dial **out,
     snprintf(dial->text, sizeof(dial->text), "%s", addresses);
     ev_timer_init(&dial->deadline, on_deadline, timeout_ms / 1e3, 0.);
     dial->deadline.data = dial;
-    /* After a delay, look at the sockets before the timer. */
+    /* If this process was delayed, check the sockets before the timeout. */
     ev_set_priority(&dial->deadline, EV_MINPRI);
     ev_timer_start(loop, &dial->deadline);
     if (dial->active == 0)

@@ -8,23 +8,23 @@
 
 #include "net/libev.h"
 
-struct dial; /* opaque: one call */
+struct dial; /* opaque: one dial */
 
-/* How it went: `fd` is a connected, non-blocking socket and the receiver's;
- * or it is a negative errno, and `text` a sentence: -ECONNREFUSED only if every
- * address has refused. The dial is over; it may be freed in here. */
+/* The dial is over; it may be freed in here. `fd` is a connected, non-blocking
+ * socket, which the callee owns. Or `fd` is a negative errno and `text` a
+ * sentence; it is -ECONNREFUSED only if every address has refused. */
 typedef void dial_done_fn(void *arg, int fd, const char *text);
 
-/* Begin to call.
+/* Begin to dial.
  *
  * loop        kept; no thread may poll it during a call of this module
  * addresses   as in net/address.h; borrowed
- * timeout_ms  for all of it
+ * timeout_ms  for all addresses together
  * fd          see below
  *
- * Returns 0, and `done` will be called once, never from in here; 1 if the call
- * was answered at once, as on the same host: `fd` is the socket, and there is
- * no dial; -EBADMSG if the addresses make no sense; -ENOMEM. */
+ * Returns 0, and `done` will be called once, never from in here; 1 if the other
+ * end answered at once, as on the same host: `fd` is the socket, and there is
+ * no dial; -EBADMSG if the addresses are malformed; -ENOMEM. */
 int dial_new(struct dial **out,
              struct ev_loop *loop,
              const char *addresses,
@@ -33,5 +33,5 @@ int dial_new(struct dial **out,
              void *arg,
              int *fd);
 
-/* Give up, if it is not over, and free. NULL is fine. */
+/* Stop dialling, if not done yet, and free `dial`. NULL is fine. */
 void dial_free(struct dial *dial);

@@ -1,4 +1,4 @@
-/* driver.c - the real world of one node: loop, links, children. */
+/* driver.c - one node in the real world: loop, links, children. */
 #include "net/driver.h"
 
 #include <errno.h>
@@ -18,16 +18,16 @@
 #define FLUSH_LEN 65536
 #define FLUSH_MS  1
 
-/* How long a filter call may take that is out when the node ends. */
+/* How long a filter call that runs when the node ends may continue. */
 #define CALL_MS 3000
 
-/* How long links that were closed may take to be read at the end. */
+/* How long the peers may take to read the closed links at the end. */
 #define LINGER_MS 1000
 
-/* How long the parent of a node that has crashed may take to read that. */
+/* How long the parent of a crashed node may take to read its last frames. */
 #define CRASH_MS 1000
 
-/* How long children that were killed may take. */
+/* How long killed children may take to end. */
 #define KILLED_MS 2000
 
 void driver_log(struct driver *driver, const char *id, const char *format, ...)
@@ -59,7 +59,7 @@ static void end(struct driver *driver, int code, const char *text)
     driver->changed = true;
     driver->call_end_ms = helm_now_ms(driver->helm) + CALL_MS;
     filter_calls_end(&driver->filters);
-    if (code != -EBADF) /* then the descriptors are not ours any more */
+    if (code != -EBADF) /* -EBADF: the descriptors are not ours any more */
         driver_links_close_all(driver);
     driver->ops->exit(driver->arg, text);
 }
@@ -75,18 +75,18 @@ void driver_exit(struct driver *driver, int code)
 {
     if (code < 0)
         driver->abort_ms = helm_now_ms(driver->helm) + LINGER_MS;
-    end(driver, code, "the node has ended"); /* TELL_ENDED has said why */
+    end(driver, code, "the node has ended"); /* TELL_ENDED has the reason */
 }
 
-/* ---- what the parts bring ---- */
+/* ---- what the parts report ---- */
 
 static void on_answered(void *arg, struct event *answer)
 {
     driver_machine_step(arg, answer, NULL);
 }
 
-/* Run filter calls for a while. Returns whether one still waits: what has
- * arrived is not worked off yet. */
+/* Run filter calls for a turn. Returns whether a call still waits: then not all
+ * input is processed. */
 static bool run_calls(struct driver *driver, bool at_helm)
 {
     bool more = filter_calls_run(&driver->filters, at_helm);
@@ -137,7 +137,7 @@ static void on_gone(void *arg, uint32_t rank, const char *text, bool is_other)
 
 /* ---- turns ---- */
 
-/* Not in each turn: that would touch two pages more. */
+/* Not in each turn: aging touches two more pages. */
 static void age_payloads(struct driver *driver)
 {
     uint64_t now_ms = helm_now_ms(driver->helm);
@@ -148,7 +148,7 @@ static void age_payloads(struct driver *driver)
     payload_age(now_ms);
 }
 
-/* What has come on links at rest is read before their silence is judged. */
+/* Read what has arrived on links at rest before checking them for silence. */
 static void driver_tick(struct driver *driver)
 {
     struct event tick = {.type = EVENT_TICK};
@@ -183,7 +183,7 @@ static bool driver_work(void *arg, uint64_t *next_ms)
         children_disown(driver->children);
     more |= run_calls(driver, true);
     driver_links_flush(driver);
-    if (helm_polling(driver->helm)) /* we have lost the helm in a call */
+    if (helm_polling(driver->helm)) /* the helm was taken during a call */
         helm_notify(driver->helm);
     driver->changed = false;
     more |= driver->call.wanted && !driver->ended;
@@ -286,7 +286,7 @@ int driver_new(struct driver **out,
     ev_init(&driver->starter, on_starter);
     r = make_parts(driver, error);
     if (r < 0) {
-        driver->bootstrap = NULL; /* stays the caller's */
+        driver->bootstrap = NULL; /* the caller keeps it */
         driver_free(driver);
         return r;
     }
@@ -314,10 +314,10 @@ static void end_tree(struct driver *driver)
     struct event event = {.type = EVENT_SHUTDOWN};
 
     for (int i = 0; i < 2 && !driver->ended; i++)
-        driver_machine_step(driver, &event, NULL); /* the second forces it */
+        driver_machine_step(driver, &event, NULL); /* the second: forced */
 }
 
-/* Wait until closed links are read, and children have ended. */
+/* Wait until the closed links are read and the children have ended. */
 static void finish(struct driver *driver)
 {
     if (!driver->helm || !driver->children || helm_lock(driver->helm) < 0)
@@ -341,7 +341,7 @@ void driver_free(struct driver *driver)
     if (driver->helm)
         helm_stop(driver->helm);
     if (driver->helm && helm_is_broken(driver->helm))
-        return; /* a descriptor may be the application's: leave them all */
+        return; /* a descriptor may be the application's: close none */
     if (driver->helm && !helm_is_forked(driver->helm)) {
         ev_io_stop(helm_loop(driver->helm), &driver->starter);
         driver_links_log_refusals(driver, UINT64_MAX);
@@ -378,7 +378,7 @@ int driver_start(struct driver *driver)
     return r == -ENOMEM ? r : 0;
 }
 
-/* ---- what shells call ---- */
+/* ---- the functions for shells ---- */
 
 int driver_lock(struct driver *driver)
 {
@@ -391,7 +391,7 @@ void driver_unlock(struct driver *driver)
 }
 
 /* Write what the application has queued: now if it is the first since the
- * application has waited, or if it is much or old; otherwise soon. */
+ * application last waited, or if it is long or old; otherwise soon. */
 static void flush_in_time(struct driver *driver)
 {
     size_t queued = connections_queued(driver->links.connections);
@@ -427,7 +427,7 @@ void driver_catch_up(struct driver *driver)
     driver->changed = false;
 }
 
-/* What a thread waits for, or the end. */
+/* What a thread waits for, or the node's end. */
 struct wish {
     struct driver *driver;
     driver_done_fn *done;

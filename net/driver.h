@@ -1,4 +1,4 @@
-/* driver.h - the real world of one node: loop, links, children, threads.
+/* driver.h - one node in the real world: loop, links, children, threads.
  *
  *   shell (front-end, back-end, commnode)
  *     |  driver_step, driver_wait        ^  deliver, tell, load, filter
@@ -7,17 +7,17 @@
  *   +-+--------------+------------------+---+
  *     | node_step    | connections      | children
  *
- * The machine is stepped under the driver's lock, which is never held in a
- * poll or in a filter (PROTOCOL 14). A thread that waits drives the loop. A
- * background thread takes over when none has done so for some milliseconds.
+ * The machine is stepped under the driver's lock, which is never held in a poll
+ * or in a filter (PROTOCOL 14). A thread that waits drives the loop. If no
+ * thread has done so for some milliseconds, a background thread takes over.
  *
- * A shell does this:
+ * The calls of a shell:
  *
  *     driver_new(), driver_start(), then under driver_lock():
- *     driver_wait() until it was told TELL_LAUNCHED or TELL_LAUNCH_FAILED;
- *     driver_step() for what the application asks, driver_wait() for answers;
- *     EVENT_SHUTDOWN, driver_wait() for the end, driver_reap(); driver_free().
- */
+ *     driver_wait() until TELL_LAUNCHED or TELL_LAUNCH_FAILED arrives;
+ *     driver_step() for the application's requests, driver_wait() for answers;
+ *     EVENT_SHUTDOWN, driver_wait() for the end, driver_reap();
+ *     driver_free(). */
 #pragma once
 
 #include <coppice/coppice.h>
@@ -27,14 +27,14 @@
 
 struct driver; /* opaque */
 
-/* What a shell does for its driver. All are called with the lock held, except
- * `filter`; they may call nothing of the driver but driver_node(). Frames that
- * are "taken" are the shell's: it empties or keeps them. */
+/* The callbacks of a shell. All are called with the lock held, except `filter`;
+ * they may call nothing of the driver but driver_node(). "Taken" frames belong
+ * to the shell, which empties or keeps them. */
 struct driver_ops {
     /* Load the filters of a stream for our role. Fill in `filters`; set `slow`
      * if one of them may take long (any that is not built in): then a
-     * background thread stands by. On error write why into `text`. Returns 0
-     * or a negative errno. The driver answers EVENT_LOADED. */
+     * background thread stands by. On error write the reason to `text`. Returns
+     * 0 or a negative errno, which the driver passes on as EVENT_LOADED. */
     int (*load)(void *arg,
                 const struct stream_definition *definition,
                 struct stream_filters *filters,
@@ -42,7 +42,7 @@ struct driver_ops {
                 char *text,
                 size_t text_len);
 
-    /* Free the filters of `stream`; no call of it is out. */
+    /* Free the filters of `stream`, none of which is running. */
     void (*unload)(void *arg, uint32_t stream);
 
     /* Run `call`, with the lock released, never two at once. Fill in `up`,
@@ -59,29 +59,29 @@ struct driver_ops {
      * borrowed. */
     void (*tell)(void *arg, const struct action *news);
 
-    /* The node has ended: nothing more comes. `text` is borrowed. */
+    /* The node has ended; no further callback comes. `text` is borrowed. */
     void (*exit)(void *arg, const char *text);
 
-    /* A commnode has ended because a filter call does not return, and its last
-     * frames have left; or it has ended for another reason, which `text` has,
-     * and the call that was out has not returned for 3 s. End the process, of
-     * which some thread is in that call. Must not return. NULL in other nodes:
-     * the process is the application's. */
+    /* End the process, one of whose threads is in a filter call that does not
+     * return. `text` NULL: the commnode has ended because of that call, and its
+     * last frames have been sent. Else `text` has another reason, and the call
+     * has run for 3 s since the end. Must not return. NULL in other nodes: the
+     * process is the application's. */
     void (*abort)(void *arg, const char *text);
 
-    /* Optional: a line for a log, such as "LINK-DOWN" and "rank 12: reset". */
+    /* Optional. Log a line, such as "LINK-DOWN" and "rank 12: reset". */
     void (*log)(void *arg, const char *id, const char *text);
 };
 
-/* Make a driver and its node: own loop, listening sockets where the role has
- * children, or may get some, a table of links. Descriptor limits are raised as
- * far as allowed (PROTOCOL 12.4).
+/* Make a driver and its node: own loop, a table of links, and listening sockets
+ * if the role may have children. Descriptor limits are raised as far as allowed
+ * (PROTOCOL 12.4).
  *
  * bootstrap  taken on success
  * ops, arg   kept
  *
- * Returns 0, or a negative errno with a sentence: -EMFILE if the descriptors
- * do not suffice for the children, -EADDRNOTAVAIL if no interface is within
+ * Returns 0, or a negative errno with a sentence: -EMFILE if there are too few
+ * descriptors for the children, -EADDRNOTAVAIL if no interface is within
  * `networks`, -EINVAL, -ENOMEM and others from the system. */
 int driver_new(struct driver **out,
                struct bootstrap *bootstrap,
@@ -89,18 +89,18 @@ int driver_new(struct driver **out,
                void *arg,
                struct cop_error *error);
 
-/* Free `driver` and what it holds: stops the background thread, closes links,
- * kills children that still live. No other thread may be in a call. In a
- * forked child it only closes. NULL is fine. */
+/* Free `driver`: stop the background thread, close links, kill children that
+ * still run. No other thread may be in a call. In a forked child it only closes
+ * descriptors. NULL is fine. */
 void driver_free(struct driver *driver);
 
-/* Begin: start the children, dial the parent. From now on other nodes dial us,
- * and we others, as the machine wants it. What comes of it is told by
- * `tell` or `exit`. Lock held. Returns 0 or -ENOMEM. */
+/* Start the children and dial the parent. From now on other nodes dial us, and
+ * we dial others when the machine asks for it. `tell` or `exit` reports the
+ * result. Lock held. Returns 0 or -ENOMEM. */
 int driver_start(struct driver *driver);
 
-/* Take the lock. Returns 0, or -EPERM in a forked child: then it is not held
- * and nothing may be called but driver_free(). */
+/* Take the lock. Returns 0, or -EPERM in a forked child: then the lock is not
+ * held, and only driver_free() may be called. */
 int driver_lock(struct driver *driver);
 void driver_unlock(struct driver *driver);
 
@@ -111,11 +111,11 @@ void driver_unlock(struct driver *driver);
 int driver_note(struct driver *driver, struct event *event, uint64_t *result);
 void driver_catch_up(struct driver *driver);
 
-/* Tell the node that `event` happened now (`now_ms` is filled in), and do what
- * it asks for. Frames in `event` are taken as protocol/node.h says.
+/* Pass `event` to the node, with the present time as `now_ms`, and carry out
+ * the actions. Frames in `event` are taken as protocol/node.h says.
  *
- * The lock is held before and after; it is released meanwhile if a filter has
- * to run. Frames leave as PROTOCOL 14.3 says.
+ * The lock is held before and after; it is released while a filter runs. Frames
+ * are sent as PROTOCOL 14.3 says.
  *
  * result  of EVENT_OPEN and EVENT_SYNC; may be NULL
  *
@@ -130,13 +130,13 @@ static inline int driver_step(struct driver *driver,
     return r;
 }
 
-/* Whether what the caller waits for has happened; called with the lock. */
+/* Whether the caller's condition is true; called with the lock held. */
 typedef bool driver_done_fn(void *arg);
 
-/* Drive the loop, or wait for the thread that does, until `done`. The lock is
- * held before, after, and in `done`; released in between. Queued frames leave
- * first. With a `timeout_ms` of 0 it takes what is there and does not wait;
- * COP_FOREVER has no end.
+/* Drive the loop, or wait for the thread that drives it, until `done`. The lock
+ * is held before, after, and in `done`; released in between. Queued frames are
+ * sent first. With a `timeout_ms` of 0 it processes what has arrived and does
+ * not wait; COP_FOREVER means no timeout.
  *
  * Returns 0 once `done` is true; -EAGAIN after `timeout_ms`; -ENOTCONN if the
  * node has ended and `done` is still false. */
@@ -145,32 +145,32 @@ int driver_wait(struct driver *driver,
                 void *arg,
                 int timeout_ms);
 
-/* Hand what is queued to the network now. Lock held. */
+/* Write what is queued to the network now. Lock held. */
 void driver_flush(struct driver *driver);
 
 /* From now on the application polls a descriptor that the shell sets in
  * `deliver` and `tell`: the background thread takes over quickly. Lock held. */
 void driver_attended(struct driver *driver);
 
-/* How long a node whose network has ended lets its children end before it kills
- * them, for each level below the node. A child must have killed its own children
- * before it is killed itself, or a back-end that hangs would be left running: a
- * child may begin this much later than its parent. */
+/* After the end of the network, how long a node waits for its children before
+ * it kills them, for each level below the node. A child must have killed its
+ * own children before it is killed, or a back-end that hangs would keep
+ * running. A child may begin this much later than its parent. */
 #define DRIVER_LEVEL_MS 3000
 
-/* Wait up to `timeout_ms` for the children that we have started to end, for
- * those that are stopped, as by SIGSTOP, up to `stopped_ms` only; then kill
- * those that still live. Lock held. Returns how many were killed in the end. */
+/* Wait up to `timeout_ms` for the children that we have started to end; for
+ * stopped children (SIGSTOP) only up to `stopped_ms`. Then kill those that
+ * still run. Lock held. Returns how many were killed in the end. */
 int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms);
 
-/* This process crashes, in signal `signal`, or calls exit(): 0. If a filter call
- * runs, its stream is reported to the parent (PROTOCOL 11.5); that may take a
- * second. For a signal handler, or atexit(), without the lock, which it takes
- * for good: the process is to end then. */
+/* The process crashes in signal `signal`, or calls exit() (`signal` is 0). If a
+ * filter call runs, report its stream to the parent (PROTOCOL 11.5), which may
+ * take a second. For a signal handler or atexit(). Call it without the lock,
+ * which it takes and never releases: the process must end after it. */
 void driver_crash(struct driver *driver, int signal);
 
-/* Why it ended without the machine: the parent could not be reached, or did not
- * know our key (-EACCES). 0 if it lives or ended by itself. Lock held. */
+/* Why the node ended, if not by the machine: the parent was unreachable, or had
+ * another key (-EACCES). 0 if it runs or ended normally. Lock held. */
 int driver_error(const struct driver *driver);
 
 /* As children_agents(), children_words() and children_absent()
@@ -179,7 +179,7 @@ enum agents_presence driver_agents(const struct driver *driver);
 const char *driver_words(const struct driver *driver);
 char *driver_absent(const struct driver *driver);
 
-/* The node, and what it was told at its birth. Borrowed; lock held. */
+/* The node, and its bootstrap. Borrowed; lock held. */
 struct node *driver_node(struct driver *driver);
 const struct bootstrap *driver_bootstrap(const struct driver *driver);
 

@@ -1,4 +1,4 @@
-/* driver_call.c - call the parent, or a node that may adopt us. */
+/* driver_call.c - dial the parent, or a node that may adopt us. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +10,17 @@
 #include "net/driver_parts.h"
 #include "wire/limits.h"
 
-/* In a network that agents assemble, the parent may not be listening yet, and
- * on another of its ports (PROTOCOL 12.5). */
+/* In a network that agents assemble, the parent may not be listening yet, or
+ * may listen on another of its ports (PROTOCOL 12.5). */
 #define AGAIN_FIRST_MS 10
 #define AGAIN_MAX_MS   500
 
-/* Another process that has the port and says nothing costs one part of the time
- * for all calls. */
+/* The handshake gets 1/STRANGER_PART of the time for all calls: a process other
+ * than the parent may have the port, and stay silent. */
 #define STRANGER_PART (2 * PORTS_ASSEMBLED_TRIES)
 
-/* Under COP_MISSING_SKIP a node that does not find its parent is started again
- * below the next node above. That node expects it after the start limit. */
+/* Under COP_MISSING_SKIP, a node without its parent is started again below the
+ * next node above, which expects it after the start limit. */
 static uint64_t await_parent_ms(const struct driver *driver)
 {
     uint64_t patience_ms = node_patience_ms(driver->machine.node);
@@ -84,7 +84,7 @@ static int next_port(struct driver_call *call, const struct ports *ports)
     return 0;
 }
 
-/* Whether the parent is called again, after a pause for each round of ports. */
+/* Schedule the next call to the parent. Returns false after the deadline. */
 static bool call_again(struct driver *driver)
 {
     struct driver_call *call = &driver->call;
@@ -139,7 +139,7 @@ void driver_call_failed(struct driver *driver, int code, const char *text)
     driver_end(driver, code, words);
 }
 
-/* Whether another process may have that port of the parent's host. */
+/* Whether the port that we call may belong to another process. */
 static bool may_be_another(const struct driver *driver)
 {
     return driver->bootstrap->awaits_parent && driver->call.rank != 0 &&
@@ -163,7 +163,7 @@ static void on_dialed(void *arg, int fd, const char *text)
         connections_be_patient(driver->links.connections,
                                patience_ms / STRANGER_PART);
     if (fd >= 0 && driver->bootstrap->role == NODE_FRONTEND) {
-        close(fd); /* it listens, which is all we ask for (PROTOCOL 6.8) */
+        close(fd); /* it listens: that was the question (PROTOCOL 6.8) */
         r = -EISCONN;
         text = "it listens";
     } else if (fd >= 0) {
@@ -178,7 +178,7 @@ static void on_dialed(void *arg, int fd, const char *text)
         driver_call_failed(driver, r, text);
 }
 
-/* How long a call may take: at launch as long as a start (PROTOCOL 12.2b). */
+/* The time limit of a call; at launch, that of a start (PROTOCOL 12.2b). */
 static uint32_t call_timeout_ms(const struct driver *driver)
 {
     uint32_t connect_ms = driver->bootstrap->times.connect_timeout_ms;
@@ -197,7 +197,7 @@ void driver_call_begin(struct driver *driver)
     int fd;
     int r;
 
-    /* A call that fails at once makes the machine ask for the next one. */
+    /* If a call fails at once, the machine asks for the next one. */
     while (call->wanted && !driver->ended) {
         call->wanted = false;
         dial_free(call->dial);

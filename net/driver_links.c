@@ -1,4 +1,4 @@
-/* driver_links.c - the links of a node: connections, and their numbers. */
+/* driver_links.c - the links of a node: numbered connections. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,13 +10,13 @@
 #include "topology/array.h"
 #include "topology/topology.h"
 
-/* Unproved connections beyond one for each back-end (PROTOCOL 1.2). */
+/* Unproved connections allowed beyond one for each back-end (PROTOCOL 1.2). */
 #define UNPROVED_SPARE 64
 
 /* ---- numbers ---- */
 
-/* The link of that number, which is free again when its connection is set to
- * NULL; or NULL: there is none. Borrowed until add_link(). */
+/* The link with that number, or NULL if there is none. Setting its connection
+ * to NULL frees the number. Borrowed until add_link(). */
 static struct driver_link *link_at(const struct driver *driver, uint32_t link)
 {
     return driver_links_find(driver, link) ? &driver->links.list[link] : NULL;
@@ -29,7 +29,7 @@ struct connection *driver_links_find(const struct driver *driver, uint32_t link)
     return link < links->count ? links->list[link].connection : NULL;
 }
 
-/* The least number that is free; UINT32_MAX: out of memory. */
+/* The lowest free number; UINT32_MAX: out of memory. */
 static uint32_t free_link(struct driver_links *links)
 {
     uint32_t count = links->count;
@@ -60,7 +60,7 @@ static uint32_t add_link(struct driver_links *links,
     return link;
 }
 
-/* ---- what the machine asks for ---- */
+/* ---- actions of the machine ---- */
 
 void driver_links_send(struct driver *driver,
                        uint32_t link,
@@ -116,10 +116,10 @@ void driver_links_log_refusals(struct driver *driver, uint64_t now_ms)
         driver_log(driver, "LINK-REFUSED", "%u more", count);
 }
 
-/* ---- what connections bring ---- */
+/* ---- callbacks of the connections ---- */
 
-/* Whether we take calls. A front-end that has ended says so to each caller, such
- * as a child that was stopped until now (PROTOCOL 11.4). */
+/* Whether we accept connections. A front-end that has ended tells each caller
+ * so, for example a child that was stopped until now (PROTOCOL 11.4). */
 static bool is_answering(const struct driver *driver)
 {
     return !driver->ended || driver->bootstrap->role == NODE_FRONTEND;
@@ -203,8 +203,8 @@ static void on_down(void *arg,
     struct event event = {
         .type = EVENT_LINK_DOWN,
         .link = link,
-        /* An error that the other end did not cause, such as
-         * TCP_USER_TIMEOUT, counts as silence (PROTOCOL 11.3). */
+        /* An error that the other end did not cause, such as TCP_USER_TIMEOUT,
+         * counts as silence (PROTOCOL 11.3). */
         .silent = code != 0 && code != -ECONNRESET,
         .text = text,
     };
@@ -227,7 +227,7 @@ static void on_down(void *arg,
     link_at(driver, link)->connection = NULL;
     driver_log(driver, "LINK-DOWN", "rank %u: %s", lost.rank, text);
     if (code == -ENOMEM) {
-        /* The same frame would come again on the next link. */
+        /* The next link would bring the same frame. */
         driver_end(driver, code, text);
         return;
     }

@@ -1,4 +1,4 @@
-/* driver_machine.c - step the node, and carry out what it asks for. */
+/* driver_machine.c - step the node, and carry out its actions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ void driver_machine_free(struct driver *driver)
 
 /* ---- actions ---- */
 
-/* Give `event` its time, in microseconds where that is measured. */
+/* Set the time of `event`, in microseconds too if it is measured. */
 static void set_time(struct driver *driver, struct event *event)
 {
     event->now_ms = helm_now_ms(driver->helm);
@@ -156,7 +156,7 @@ static void carry_out(struct driver *driver, struct action *action)
         children_stop(driver->children, action->rank,
                       action->text ? action->text : "it is not waited for");
         break;
-    case ACTION_SEND: /* not here: carry_out_all() */
+    case ACTION_SEND: /* see carry_out_all() */
         break;
     case ACTION_CLOSE:
         driver_links_close(driver, action->link);
@@ -199,8 +199,8 @@ static void carry_out(struct driver *driver, struct action *action)
     }
 }
 
-/* Carry out what the machine asked for. An action may make it ask for more,
- * which may move the array, so each is copied out first. */
+/* Carry out the machine's actions. An action may add more, which may move the
+ * array, so each is copied out first. */
 static void carry_out_all(struct driver *driver)
 {
     struct driver_machine *machine = &driver->machine;
@@ -209,7 +209,7 @@ static void carry_out_all(struct driver *driver)
     for (; machine->done < machine->actions.count; machine->done++) {
         at = &machine->actions.list[machine->done];
         if (at->type == ACTION_SEND) {
-            /* Most are. A send asks for nothing more, and has no text. */
+            /* The usual case. A send adds no action, and has no text. */
             driver_links_send(driver, at->link, &at->frame);
             continue;
         }
@@ -244,7 +244,7 @@ int driver_machine_step(struct driver *driver,
     int r;
 
     if (driver->ended) {
-        if (event->type != EVENT_TAKEN) /* of which the frame is borrowed */
+        if (event->type != EVENT_TAKEN) /* whose frame is borrowed */
             frame_fini(&event->frame);
         return -ENOTCONN;
     }

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-/* How long calls are begun in one turn, and how many calls of quick filters
- * pass between two looks at the clock. */
+/* How long new calls are started in one turn, and how many calls of quick
+ * filters run between two reads of the clock. */
 #define TURN_MS     10
 #define QUICK_CALLS 64
 
@@ -64,7 +64,7 @@ void filter_calls_end(struct filter_calls *calls)
     calls->ended = true;
 }
 
-/* Run the call that is out, with the lock released. */
+/* Run the pending call, with the lock released. */
 static void run_unlocked(struct filter_calls *calls, bool at_helm)
 {
     const struct node_call *call = calls->out;
@@ -94,7 +94,7 @@ static void run_unlocked(struct filter_calls *calls, bool at_helm)
         unload_now(calls, stream);
 }
 
-/* Whether a call waits for a thread that runs it. */
+/* Whether a call is pending and not running. */
 static bool filter_calls_waits(const struct filter_calls *calls)
 {
     return calls->out && !calls->running && !calls->ended;

@@ -1,4 +1,4 @@
-/* forks.c - what becomes of locks when the process forks. */
+/* forks.c - locks when the process forks. */
 #include "net/forks.h"
 
 #include <utlist.h>

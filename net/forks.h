@@ -1,7 +1,7 @@
-/* forks.h - what becomes of locks when the process forks.
+/* forks.h - locks when the process forks.
  *
- * fork() copies one thread only. So all locks are held over a fork, and in the
- * child each owner is told before its lock is free again. */
+ * fork() copies only one thread. So all locks are held over a fork, and in the
+ * child each owner's in_child() runs before its lock is released. */
 #pragma once
 
 #include <pthread.h>
@@ -15,6 +15,6 @@ struct forks_guard {
     void *arg;
 };
 
-/* From now on hold `guard->lock` over forks, until forks_remove(). */
+/* Hold `guard->lock` over every fork, until forks_remove(). */
 void forks_add(struct forks_guard *guard);
 void forks_remove(struct forks_guard *guard);

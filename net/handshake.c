@@ -9,8 +9,8 @@
 
 #include "wire/limits.h"
 
-/* Where things are in a hello. Magic, version, direction and status keep their
- * places in every version, so that a mismatch can always be told. */
+/* Offsets in a hello. Magic, version, direction and status keep their places in
+ * every version, so that a mismatch can always be reported. */
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 4,
@@ -34,7 +34,7 @@ enum direction {
     DIRECTION_ACCEPTOR = 2,
 };
 
-/* Why an acceptor refuses, as said in its hello. */
+/* Why an acceptor refuses. The index is the status in its hello. */
 static const struct {
     int code;
     const char *text;
@@ -84,7 +84,7 @@ static void put_output(struct handshake *handshake,
     handshake->output_len += len;
 }
 
-/* The proof that the end of `direction` gives. */
+/* Compute the proof of the end with this direction. */
 static void handshake_prove(const struct handshake *handshake,
                             enum direction direction,
                             unsigned char out[HANDSHAKE_PROOF_LEN])
@@ -103,7 +103,7 @@ static void handshake_prove(const struct handshake *handshake,
     sodium_memzero(&state, sizeof(state));
 }
 
-/* As acceptor: say why not, and nothing of ourselves. */
+/* If we are the acceptor: send the reason, and nothing about ourselves. */
 static int refuse(struct handshake *handshake, int code)
 {
     unsigned char hello[HANDSHAKE_HELLO_LEN] = {0};
@@ -166,7 +166,7 @@ static bool plausible(const struct handshake_identity *identity, bool dialer)
            identity->rank != RANK_NONE;
 }
 
-/* What both ends check in the other's hello. */
+/* The checks that each end makes on the other's hello. */
 static int check_hello(struct handshake *handshake, const unsigned char *in)
 {
     const unsigned char *own = own_hello(handshake);
@@ -195,7 +195,7 @@ static int check_hello(struct handshake *handshake, const unsigned char *in)
     return plausible(&handshake->peer, !handshake->dialer) ? 0 : -EPROTO;
 }
 
-/* The acceptor has the dialer's hello: it answers with its own and a proof. */
+/* Answer the dialer's hello with the acceptor's hello and proof. */
 static int answer_hello(struct handshake *handshake, const unsigned char *in)
 {
     unsigned char proof[HANDSHAKE_PROOF_LEN];

@@ -27,15 +27,15 @@
 #define HANDSHAKE_HELLO_LEN   72
 #define HANDSHAKE_PROOF_LEN   32
 
-/* The most that handshake_output() gives at once. */
+/* The most bytes that handshake_output() returns at once. */
 #define HANDSHAKE_OUTPUT_LEN (HANDSHAKE_HELLO_LEN + HANDSHAKE_PROOF_LEN)
 
-/* How the bytes after the proofs are sealed: not at all, in version 1. */
+/* The protection of the bytes after the proofs: version 1 has none. */
 #define HANDSHAKE_SEAL_NONE 0
 
-/* What one end says of itself. */
+/* The identity that one end claims. */
 struct handshake_identity {
-    uint32_t rank; /* RANK_NONE: a back-end that is not numbered yet */
+    uint32_t rank; /* RANK_NONE: a back-end without a rank yet */
     uint32_t incarnation;
     enum node_role role;
 };
@@ -44,9 +44,9 @@ struct handshake_identity {
 struct handshake {
     const unsigned char *key;
     bool dialer;
-    bool greeted; /* the hello of the other end is here and is right */
+    bool greeted; /* the hello of the other end has arrived and is right */
     bool done;
-    uint32_t peer_rank; /* the one that is expected; RANK_NONE: any */
+    uint32_t peer_rank; /* the expected rank; RANK_NONE: any */
     struct handshake_identity own;
     struct handshake_identity peer;
     unsigned char hello[2][HANDSHAKE_HELLO_LEN]; /* dialer's, acceptor's */
@@ -60,8 +60,8 @@ struct handshake {
  *
  * key        HANDSHAKE_KEY_LEN bytes, kept until the end
  * session    HANDSHAKE_SESSION_LEN bytes, borrowed
- * dialer     whether we have called, and so are the child
- * own        what we say of ourselves
+ * dialer     whether this node has dialled, and so is the child
+ * own        this node's identity
  * peer_rank  dialer: the node to reach, RANK_NONE for any node of the session;
  *            an acceptor ignores it
  * nonce      HANDSHAKE_NONCE_LEN random bytes, never used before */
@@ -73,22 +73,22 @@ void handshake_init(struct handshake *handshake,
                     uint32_t peer_rank,
                     const unsigned char *nonce);
 
-/* Take bytes from `*bytes`, moving it and `*len` forward; what comes behind
- * the other end's proof is left there.
+/* Take bytes from `*bytes`, and advance it and `*len`; bytes after the other
+ * end's proof are left there.
  *
  * Returns 1 when both ends are proved (our last output may still have to be
- * sent); 0 when more bytes are needed; or, and then what handshake_output()
- * gives is still to be sent, to tell the other end:
+ * sent); 0 when more bytes are needed; or an error. After an error,
+ * handshake_output() returns bytes that tell the other end: send them.
  *   -EPROTO           this is no handshake
  *   -EPROTONOSUPPORT  another version of the protocol, or another seal
  *   -ENOKEY           another session
- *   -ENXIO            another rank than the one that was wanted
+ *   -ENXIO            not the rank that was wanted
  *   -EACCES           another key */
 int handshake_take(struct handshake *handshake,
                    const unsigned char **bytes,
                    size_t *len);
 
-/* Bytes to be sent now, borrowed until the next call; each is given once.
+/* The bytes to send now, borrowed until the next call; each is returned once.
  * `*len` is 0 if there are none. */
 const unsigned char *handshake_output(struct handshake *handshake, size_t *len);
 

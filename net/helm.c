@@ -1,4 +1,4 @@
-/* helm.c - which thread drives the loop of a driver. */
+/* helm.c - which thread drives a driver's loop. */
 #include "net/helm.h"
 
 #include <coppice/coppice.h>
@@ -13,25 +13,25 @@
 #include "net/forks.h"
 #include "net/timer.h"
 
-/* How long the helm may be free before the background thread takes it: at first;
- * at most, if its owner keeps coming back; if the application polls a descriptor
- * meanwhile. */
+/* How long the helm may be free before the background thread takes it: at
+ * first; at most, if its owner keeps coming back; if the application polls a
+ * descriptor instead of waiting here. */
 #define ABANDONED_MS     5
 #define ABANDONED_MAX_MS 50
 #define ATTENDED_MS      1
 
-/* A thread that has waited so long is not expected back soon: it stops the timer,
- * which is cheaper than to wake the background thread for nothing. For a thread
- * that comes and goes it would cost two system calls each time. */
+/* A thread that waited this long is not expected back soon. It stops the timer,
+ * to save a useless wake-up of the background thread. A thread that comes and
+ * goes does not stop it, to save two system calls each time. */
 #define LONG_MS 10
 
 /* A call that lasts longer loses the helm (PROTOCOL 5.1). */
 #define YIELD_MS 100
 
-/* Touched only as far as it is used. */
+/* The memory beyond what is used is never touched. */
 #define STACK_LEN (1 << 20)
 
-/* One that sleeps, and one more when the first runs something slow. */
+/* One sleeps; a second one is needed if the first runs a slow call. */
 #define THREADS_MAX 2
 
 enum owner {
@@ -51,28 +51,28 @@ struct helm {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_cond_t passed; /* an urgent thread has got the lock */
-    atomic_uint urgent;    /* threads that wait for the lock, to go first */
-    uint32_t aside;        /* threads that let them */
+    atomic_uint urgent;    /* threads that have priority for the lock */
+    uint32_t aside;        /* threads that give way to them */
     enum owner owner;
-    uint64_t ticket; /* of the present owner: it may be taken away */
+    uint64_t ticket; /* of the owner; changes if the helm is taken away */
     bool polling;
     bool forked;
     bool stopping;
     bool broken;   /* the application has closed our descriptors */
     bool yielding; /* the owner is between helm_yield() and helm_resume() */
     bool slow;
-    uint64_t yield_ms; /* since when */
-    uint32_t waiters;  /* in the foreground, while another has the helm */
+    uint64_t yield_ms; /* since when it is yielding */
+    uint32_t waiters;  /* foreground threads that wait for the helm */
     uint64_t now_ms;
     uint64_t alarm_ms;  /* when the alarm rings; UINT64_MAX: it does not */
     struct timer timer; /* wakes the background thread */
-    uint64_t due_ms;    /* when it is to look; UINT64_MAX: never */
+    uint64_t due_ms;    /* when work is due; UINT64_MAX: never */
     uint32_t abandoned_ms;
-    bool patient; /* the last one in the foreground has waited for LONG_MS */
+    bool patient; /* the last foreground thread waited for LONG_MS */
     bool attended;
     pthread_t threads[THREADS_MAX];
     uint32_t thread_count;
-    uint32_t awake; /* of these, not in a poll of the timerfd */
+    uint32_t awake; /* of these, not in a poll of the timer */
 };
 
 /* This process is a forked child: the threads and the loop are the parent's. */
@@ -133,8 +133,8 @@ static void on_alarm(struct ev_loop *loop, ev_timer *alarm, int events)
     helm->alarm_ms = UINT64_MAX;
 }
 
-/* Have the next poll end at `at_ms`. One that rings earlier is left alone: it
- * costs one turn, setting it each time would cost every turn. */
+/* Have the next poll end at `at_ms`. An earlier alarm stays: it costs one turn,
+ * but setting it each time would cost every turn. */
 static void set_alarm(struct helm *helm, uint64_t at_ms)
 {
     uint64_t ms;
@@ -155,7 +155,7 @@ static void on_timer(struct ev_loop *loop, ev_io *io, int events)
 
     (void)loop;
     (void)events;
-    if (!helm->stopping) /* else still set, for the other one */
+    if (!helm->stopping) /* else the timer stays set for the other thread */
         helm->broken |= !timer_rest(&helm->timer, helm->now_ms);
 }
 
@@ -168,7 +168,7 @@ static void on_wake(struct ev_loop *loop, ev_async *waker, int events)
 
 /* ---- the lock ---- */
 
-/* Take the lock ahead of threads that only call, see helm_lock(). */
+/* Take the lock before threads that wait in helm_lock(). */
 static void lock_first(struct helm *helm)
 {
     if (pthread_mutex_trylock(&helm->lock) == 0)
@@ -302,7 +302,7 @@ int helm_wait(struct helm *helm,
 
 /* ---- the background thread ---- */
 
-/* The timerfd has fired: is the helm ours? */
+/* The timer has fired. Returns whether to take the helm. */
 static bool to_take(struct helm *helm)
 {
     if (helm->owner == OWNER_NONE) {
@@ -319,7 +319,7 @@ static bool to_take(struct helm *helm)
         timer_arm(&helm->timer, helm->yield_ms + YIELD_MS, helm->now_ms);
         return false;
     }
-    /* Some thread is there all the time: look less often. */
+    /* Another thread is there all the time: check less often. */
     if (helm->abandoned_ms < ABANDONED_MAX_MS)
         helm->abandoned_ms *= 2;
     if (helm->polling)
@@ -327,7 +327,7 @@ static bool to_take(struct helm *helm)
     return false;
 }
 
-/* Have the helm until another thread wants it, or takes it. */
+/* Drive the loop until another thread waits for the helm, or takes it. */
 static void helm_drive(struct helm *helm)
 {
     uint64_t ticket = helm_take(helm, OWNER_BACKGROUND);
@@ -363,7 +363,7 @@ static void *background(void *arg)
         lock_first(helm);
         helm->awake++;
         if (helm->stopping)
-            break; /* still set, for the other one */
+            break; /* the timer stays set for the other thread */
         helm_clock(helm);
         helm->broken |= !timer_rest(&helm->timer, helm->now_ms);
         if (helm->broken ? helm->owner == OWNER_NONE : to_take(helm))
@@ -375,8 +375,8 @@ static void *background(void *arg)
     return NULL;
 }
 
-/* The kernel kills a process by one of these if the thread blocks it, instead
- * of calling the program's handler. */
+/* The signals of faults. If a thread blocks one of these and causes it, the
+ * kernel kills the process instead of calling the program's handler. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
 /* Have `count` background threads. If one cannot start, try next time. */
@@ -446,9 +446,9 @@ struct ev_loop *helm_loop(struct helm *helm)
     return helm->loop;
 }
 
-/* A mutex is not fair: a thread that calls again and again has the lock back
- * before a thread that was woken for it comes to run. So a caller lets the
- * threads that drive go first, once: it is not to wait for ever itself. */
+/* A mutex is not fair: a thread that calls again and again gets the lock back
+ * before a woken thread runs. So a caller gives way to the threads that drive
+ * the loop, but only once, so that it does not wait forever. */
 int helm_lock(struct helm *helm)
 {
     if (helm->forked)
@@ -602,7 +602,7 @@ void helm_free(struct helm *helm)
     ev_loop_destroy(helm->loop);
     if (!helm->forked) {
         close(helm->timer.fd);
-        /* In a forked child, copies of the parent's waiters stay in them. */
+        /* In a forked child they still count the parent's waiters. */
         pthread_cond_destroy(&helm->changed);
         pthread_cond_destroy(&helm->passed);
         pthread_mutex_destroy(&helm->lock);

@@ -1,4 +1,4 @@
-/* injection.c - this process kills or freezes itself. */
+/* injection.c - kill or freeze this process on purpose. */
 #include <coppice/status.h>
 #include <errno.h>
 #include <signal.h>
@@ -9,9 +9,9 @@
 
 #include "net/driver_parts.h"
 
-/* Stop `process`, and let it go on after that time. In a child that shares no
- * descriptor with it, or a link would seem to live when `process` is killed
- * meanwhile. */
+/* Stop `process`, and continue it after `ms`. Runs in a child without shared
+ * descriptors: a descriptor here would keep links open if `process` is
+ * killed. */
 static void injection_hold(pid_t process, uint32_t ms)
 {
     struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
@@ -25,10 +25,9 @@ static void injection_hold(pid_t process, uint32_t ms)
     _exit(0);
 }
 
-/* A process that is stopped cannot continue itself. A child of fork() would be told
- * to the application by SIGCHLD; this one has no such signal. Between the call
- * and the end the child calls nothing but the kernel, for other threads may
- * have held locks. */
+/* A stopped process cannot continue itself. The end of a fork() child would
+ * send the application SIGCHLD; this child sends no signal. The child only
+ * makes system calls, because other threads may have held locks. */
 static void freeze(uint32_t ms)
 {
     pid_t self = getpid();

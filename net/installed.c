@@ -1,4 +1,4 @@
-/* installed.c - where the files of this installation are. */
+/* installed.c - the paths of this installation's files. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ static const char *behind_prefix(const char *path)
 }
 
 /* Fill `prefix` with the prefix to which the library was moved. Returns false
- * if it is where it was installed, or in no such place, as in a build tree. */
+ * if it was not moved, or is at no such path, as in a build tree. */
 static bool moved_prefix(char prefix[PATH_MAX])
 {
     const char *suffix = behind_prefix(LIBDIR);

@@ -1,8 +1,8 @@
-/* installed.h - where the files of this installation are. */
+/* installed.h - the paths of this installation's files. */
 #pragma once
 
-/* The path of `configured`, a path below the prefix that configure was given.
- * Where the installation was moved or copied, that is where it is now: the
- * directory of the shared library tells. Returns NULL if there is no memory;
- * the caller frees it. */
+/* The path of `configured`, which is a path below configure's prefix. If the
+ * installation was moved or copied, the result is below its present prefix,
+ * found from the directory of the shared library. Returns NULL if there is no
+ * memory; the caller frees it. */
 char *installed_path(const char *configured);

@@ -1,4 +1,4 @@
-/* launcher.c - the launchers that there are. */
+/* launcher.c - the list of launchers. */
 #include "net/launcher.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* launcher.h - the ways to start the children of a node: a table for each.
  *
  * To add one: a file launcher_NAME.c with its table, and a line in the list of
- * launcher.c. The children's own life is in net/children.c. */
+ * launcher.c. The life of a child after its start is in net/children.c. */
 #pragma once
 
 #include <coppice/error.h>
@@ -13,15 +13,15 @@ struct child;
 struct launcher {
     const char *name; /* as in `cop_launch.launcher` */
 
-    /* The command with which it starts, unless the tool names another one; ends
-     * in NULL. NULL: it has none. */
+    /* The launcher's command, unless the tool names another one; ends in NULL.
+     * NULL: the launcher has none. */
     const char *const *argv;
 
-    /* Whether its command must not have this variable, "NAME=VALUE", of the
-     * environment. NULL: it may have all. */
+    /* Whether this variable, "NAME=VALUE", of the environment must be hidden
+     * from its command. NULL: none is hidden. */
     bool (*hides)(const char *variable);
 
-    /* Every node runs on this machine, whatever the names of the hosts. */
+    /* Every node runs on this machine, whatever the hosts are called. */
     bool is_local;
 
     /* One command of the front-end starts an agent on each host, and the agents
@@ -29,7 +29,7 @@ struct launcher {
      * with `host` and `program` NULL. */
     bool is_assembling;
 
-    /* Whether it starts the nodes of `host` for the node with this bootstrap;
+    /* Whether it starts the nodes on `host` for the node with this bootstrap;
      * launcher_local starts the others. */
     bool (*reaches)(const struct bootstrap *bootstrap, const char *host);
 
@@ -45,11 +45,11 @@ struct launcher {
      * Calls child_over() if that is a certain end of the node. */
     void (*ended)(struct child *child, const char *how);
 
-    /* What it has printed before the child was accepted, as one line; "" if
-     * nothing. NULL: it prints nothing. */
+    /* The output before the child was accepted, as one line; "" if there is
+     * none. NULL: the launcher has no output. */
     const char *(*words)(struct child *child);
 
-    /* Close what start() has opened, by child_unwatch(). NULL: nothing. */
+    /* Close what start() has opened, by child_unwatch(). May be NULL. */
     void (*close)(struct child *child);
 };
 

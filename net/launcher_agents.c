@@ -1,13 +1,12 @@
-/* launcher_agents.c - all nodes by one command (PROTOCOL 12.5).
+/* launcher_agents.c - start all nodes by one command (PROTOCOL 12.5).
  *
  * The command starts `coppice-commnode --agent` on each host, as srun does. The
  * agents assemble the tree: net/agents.h, commnode/agent.c.
  *
- *   standard input   the front-end's bootstrap, for each agent a copy
+ *   standard input   the front-end's bootstrap; each agent gets a copy
  *   standard output  of all agents: lines of net/agents.h
- *   standard error   the reason of a failure; from when the first node is met
- *                    also what the programs print
- */
+ *   standard error   the reason of a failure; once the first node is met, also
+ *                    the output of the programs */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +17,8 @@
 #include "net/remote.h"
 #include "topology/topology.h"
 
-/* In the allocation that SLURM_JOB_ID names. `--overlap`: beside the job's own
- * step. Without `--mem=0` the job's step may have all memory. */
+/* Start in the allocation of SLURM_JOB_ID. `--overlap`: share the resources of
+ * the job's own step. Without `--mem=0` the job's step may take all memory. */
 static const char *const slurm_argv[] = {"srun",
                                          "--overlap",
                                          "--nodelist={hostlist}",
@@ -38,10 +37,10 @@ static const char *const slurm_argv[] = {"srun",
                                          "--unbuffered",
                                          NULL};
 
-/* Whether srun must not have this variable. Variables of a job are options of
- * srun for the job's own steps: processors and GPUs of a task, a prolog. Some have
- * no option that overrides them: in a step, SLURM_JOB_NODELIST names only the
- * step's hosts. srun keeps the variables that name the job and the cluster. */
+/* Whether to hide this variable from srun. A job's variables are options of
+ * srun for the job's own steps: processors and GPUs of a task, a prolog. Some
+ * have no option that overrides them: in a step, SLURM_JOB_NODELIST names only
+ * the step's hosts. The variables that name the job and the cluster stay. */
 static bool slurm_hides(const char *variable)
 {
     static const char *const kept[] = {
@@ -57,7 +56,7 @@ static bool slurm_hides(const char *variable)
     return true;
 }
 
-/* The nodes on the host of their parent need no agent. */
+/* A node on its parent's host needs no agent. */
 static bool agents_reach(const struct bootstrap *bootstrap, const char *host)
 {
     return strcmp(bootstrap->host, host) != 0;
@@ -69,7 +68,7 @@ static void agents_take_line(struct child *command, char *line)
     uint32_t rank;
     int at = 0;
 
-    if (strncmp(line + label, ": ", 2) == 0) /* of srun, under SLURM_LABELIO */
+    if (strncmp(line + label, ": ", 2) == 0) /* srun's, under SLURM_LABELIO */
         line += label + 2;
     if (strncmp(line, AGENTS_HERE " ", sizeof(AGENTS_HERE)) == 0)
         child_here(command, line + sizeof(AGENTS_HERE));
@@ -80,7 +79,7 @@ static void agents_take_line(struct child *command, char *line)
         child_none_comes(command, line + sizeof(AGENTS_LOST));
 }
 
-/* The end of the command says nothing of nodes that have been met. */
+/* The command has ended: nodes that were not met yet will not come. */
 static void agents_ended(struct child *command, const char *how)
 {
     const char *words;

@@ -1,4 +1,4 @@
-/* launcher_local.c - children on this machine, as processes of ours. */
+/* launcher_local.c - start children on this machine, as child processes. */
 #include "net/child.h"
 
 static bool local_reaches(const struct bootstrap *bootstrap, const char *host)
@@ -8,10 +8,10 @@ static bool local_reaches(const struct bootstrap *bootstrap, const char *host)
     return true;
 }
 
-/* What a terminal sends, such as at Ctrl-C, is for the application, so the
- * child leads a session of its own. A process group in our session would be
- * orphaned by our death: the kernel then sends SIGHUP to the group if a member
- * is stopped. */
+/* A terminal's signals, such as Ctrl-C, are for the application, so the child
+ * leads its own session. A process group in our session would be orphaned by
+ * our death: the kernel then sends SIGHUP to the group if a member is
+ * stopped. */
 static int local_start(struct child *child,
                        const char *host,
                        char *const *program,

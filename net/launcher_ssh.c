@@ -1,12 +1,11 @@
-/* launcher_ssh.c - children on other machines, by ssh (PROTOCOL 12.1).
+/* launcher_ssh.c - start children on other machines, by ssh (PROTOCOL 12.1).
  *
  *   ssh HOST coppice-commnode --start -- PROGRAM ARGS
  *
  *   standard input   the bootstrap
  *   standard output  `accepted`, then `exited STATUS` or `killed SIGNAL`
- *   standard error   before `accepted` the reason of a failure, then what the
- *                    program prints
- */
+ *   standard error   before `accepted` the reason of a failure, then the output
+ *                    of the program */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 #include "net/address.h"
 #include "net/remote.h"
 
-/* By default it never asks for a password. */
+/* BatchMode: ssh never asks for a password. */
 static const char *const ssh_argv[] = {
     "ssh", "-T", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", NULL};
 
@@ -23,17 +22,17 @@ static const char *const ssh_argv[] = {
 struct ssh {
     struct remote remote;
     bool accepted;
-    bool exited; /* or `killed`: the program's end is certain */
+    bool exited; /* either was read: the program's end is certain */
 };
 
-/* The nodes of this machine need no ssh. */
+/* A node on this machine needs no ssh. */
 static bool ssh_reaches(const struct bootstrap *bootstrap, const char *host)
 {
     (void)bootstrap;
     return !address_is_own(host);
 }
 
-/* Lines that a shell's start-up file prints are ignored. */
+/* Ignores lines that a shell's start-up file prints. */
 static void ssh_take_line(struct child *child, char *line)
 {
     struct ssh *ssh = child->state;
@@ -55,7 +54,7 @@ static void ssh_take_line(struct child *child, char *line)
     }
 }
 
-/* The end of ssh is an end of the node only if the program was never there. */
+/* The end of ssh is the node's end only if the program never started. */
 static void ssh_ended(struct child *child, const char *how)
 {
     struct ssh *ssh = child->state;
@@ -72,7 +71,7 @@ static void ssh_ended(struct child *child, const char *how)
     child_over(child, text);
 }
 
-/* Quote a word for the shell at the far end of ssh. */
+/* Quote a word for the shell on the remote host. */
 static char *ssh_quote(const char *word)
 {
     char *quoted = malloc(4 * strlen(word) + 3);

@@ -1,4 +1,4 @@
-/* libev.c - libev, which no other part of the process sees. */
+/* libev.c - libev, hidden from all other parts of the process. */
 #include "net/libev.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static struct cop_error load_error;
 static bool loaded;
 
-/* Of this thread: it is in libev_run(), and a system call has failed there. */
+/* Of this thread: it is in libev_run(), and a system call failed there. */
 static _Thread_local bool running;
 static _Thread_local bool failed;
 

@@ -1,13 +1,13 @@
-/* libev.h - libev, which no other part of the process sees.
+/* libev.h - libev, hidden from all other parts of the process.
  *
  * libev.so exports libevent's names too (event_add() and 23 more). A process
- * that is linked with libev.so before libevent calls the wrong ones: Open MPI
- * dies of it. So libcoppice is not linked with libev.so; libev_load() opens it
- * with RTLD_LOCAL. Decision 0345.
+ * that is linked with libev.so before libevent calls the wrong functions; Open
+ * MPI crashes from it. So libcoppice is not linked with libev.so; libev_load()
+ * opens it with RTLD_LOCAL. Decision 0345.
  *
- * Everything in net/ includes this header, and calls the functions of libev by
- * their own names. One that is not listed here is an undefined symbol when
- * libcoppice is linked: add it to both lists. */
+ * Every file in net/ includes this header, and calls libev's functions by their
+ * own names. A function not listed here is an undefined symbol when libcoppice
+ * is linked: add it to both lists. */
 #pragma once
 
 #include <coppice/error.h>
@@ -57,10 +57,10 @@ extern struct libev libev;
 #define ev_timer_stop          libev.ev_timer_stop
 #define ev_userdata            libev.ev_userdata
 
-/* Load libev, once in a process, by any thread. Returns 0, or -ELIBACC with a
- * sentence that quotes the dynamic linker. */
+/* Load libev once in the process; any thread may call this. Returns 0, or
+ * -ELIBACC with a sentence that quotes the dynamic linker. */
 int libev_load(struct cop_error *error);
 
-/* ev_run(). Returns whether it could wait for its descriptors: not if the
- * application has closed them. libev would end the process then. */
+/* Call ev_run(). Returns false if the application has closed the loop's
+ * descriptors, for which libev alone would end the process. */
 bool libev_run(struct ev_loop *loop, int flags);

@@ -1,4 +1,4 @@
-/* listener.c - where a node is called by its children. */
+/* listener.c - the listening socket of a node. */
 #include "net/listener.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "net/connection.h"
 #include "net/tcp.h"
 
-/* Calls taken in one turn. */
+/* Connections accepted in one turn. */
 #define CALLS_MAX 64
 
-/* A pause when there are no descriptors left. */
+/* The pause after running out of descriptors. */
 #define PAUSE_S 0.1
 
-/* How long the system keeps a connection on which nothing has come. */
+/* How long the kernel holds a connection that has sent nothing. */
 #define SAY_S 1
 
 struct listener {
@@ -33,7 +33,7 @@ struct listener {
     char address[LIMIT_ADDRESS + 1];
 };
 
-/* Whether it came to an address that we want to be called at. */
+/* Whether the connection came to an address within our networks. */
 static bool welcome(const struct listener *listener, int fd)
 {
     struct sockaddr_storage own;
@@ -59,7 +59,7 @@ static void on_call(struct ev_loop *loop, ev_io *io, int events)
             close(fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
                    errno == ENOMEM) {
-            /* New connections wait in the backlog. */
+            /* New connections wait in the backlog meanwhile. */
             ev_io_stop(loop, io);
             ev_timer_set(&listener->pause, PAUSE_S, 0.);
             ev_timer_start(loop, &listener->pause);
@@ -78,8 +78,8 @@ static void on_pause(struct ev_loop *loop, ev_timer *pause, int events)
     ev_io_start(loop, &listener->io);
 }
 
-/* Callers speak first: the system reports a connection when its hello is there,
- * which saves a wake-up. Where it cannot, nothing is lost. */
+/* Have the kernel report a connection only once its hello has arrived: the
+ * dialer sends first. This saves a wake-up; a failure is harmless. */
 static void await_hello(int fd)
 {
     int seconds = SAY_S;
@@ -88,7 +88,7 @@ static void await_hello(int fd)
                      sizeof(seconds));
 }
 
-/* Bind to a port of the system's choice. Returns a socket or an error. */
+/* Bind to `address` and listen. Returns a socket or an error. */
 static int bind_to(const struct sockaddr *address, socklen_t len)
 {
     int off = 0;
@@ -110,7 +110,7 @@ static int bind_to(const struct sockaddr *address, socklen_t len)
     return fd;
 }
 
-/* Listen for both families where that can be, else for one. `port` 0: any. */
+/* Listen for both address families if possible, else for one. `port` 0: any. */
 static int open_port(bool loopback, uint16_t port)
 {
     struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(port)};

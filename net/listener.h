@@ -1,4 +1,4 @@
-/* listener.h - where a node is called by its children. */
+/* listener.h - the listening socket of a node. */
 #pragma once
 
 #include <coppice/error.h>
@@ -9,13 +9,13 @@
 
 struct listener; /* opaque */
 
-/* A call came: `fd` is a non-blocking socket and the receiver's. */
+/* A connection was accepted: `fd` is a non-blocking socket, taken. */
 typedef void listener_call_fn(void *arg, int fd);
 
-/* Listen as `bootstrap` says: on one of its ports; on loopback only if
- * `loopback`, otherwise on all interfaces, where calls to addresses outside
- * `networks` are dropped. When descriptors run out it pauses and goes on by
- * itself. Accepted sockets are set up as by tcp_prepare().
+/* Listen on one of the ports of `bootstrap`: on loopback only if `loopback`;
+ * otherwise on all interfaces, dropping connections to addresses outside
+ * `networks`. Pauses when descriptors run out, and resumes by itself. Accepted
+ * sockets are set up as by tcp_prepare().
  *
  * bootstrap  kept
  *
@@ -31,8 +31,8 @@ int listener_new(struct listener **out,
 /* Stop and free. NULL is fine. */
 void listener_free(struct listener *listener);
 
-/* Close the descriptor and nothing else: for a child that was forked. */
+/* In a forked child: close the descriptor, and do nothing else. */
 void listener_abandon(struct listener *listener);
 
-/* Where we are called, as in net/address.h. Borrowed. */
+/* The addresses where we listen, as in net/address.h. Borrowed. */
 const char *listener_address(const struct listener *listener);

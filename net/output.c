@@ -1,4 +1,4 @@
-/* output.c - what waits to be written to a socket. */
+/* output.c - the bytes queued for a socket. */
 #include "net/output.h"
 
 #include <errno.h>
@@ -10,15 +10,15 @@
 
 #include "net/helm.h"
 
-/* Payloads from this length on are queued by reference. */
+/* Payloads of this length or more are queued by reference. */
 #define REFERENCE_LEN 16384
 
-/* output_write() stops when it has written so much. */
+/* output_write() stops after this many bytes. */
 #define TURN_LEN (1 << 20)
 
-/* The first buffer of a queue; the longest that is kept while it is empty; the
- * next longer one, whose memory the process shares (wire/payload.h), and which
- * is touched only as far as it is used. */
+/* The first buffer of a queue; the longest buffer that an empty queue keeps;
+ * the next longer buffer, whose memory the process shares (wire/payload.h). Of
+ * that one, only the used part is ever touched. */
 #define FIRST_LEN 256
 #define IDLE_LEN  2048
 #define LARGE_LEN 65536
@@ -38,7 +38,7 @@ bool output_is_empty(const struct output *output)
            output->piece_start == output->piece_end;
 }
 
-/* Give the buffer back if it is large. */
+/* Release the buffer if it is large. */
 static void drop_bytes(struct output *output)
 {
     output->start = 0;
@@ -115,7 +115,7 @@ int output_put_bytes(struct output *output, const unsigned char *in, size_t len)
     return 0;
 }
 
-/* Queue a payload by reference, which is taken on success. */
+/* Queue a payload by reference; it is taken on success. */
 static int put_piece(struct output *output, struct payload *payload)
 {
     struct output_piece *pieces;
@@ -192,7 +192,7 @@ static void drop_written(struct output *output, size_t len)
         drop_bytes(output);
 }
 
-/* Describe the head of the queue. Returns how many parts. */
+/* List the head of the queue in `parts`. Returns how many parts. */
 static size_t list_parts(const struct output *output, struct iovec *parts)
 {
     unsigned char *at = first_byte(output);
@@ -251,7 +251,7 @@ ssize_t output_write(struct output *output, int fd)
     return (ssize_t)total;
 }
 
-/* Wait until `fd` takes bytes. */
+/* Wait until `fd` is writable. Returns false at `until_ms`. */
 static bool wait_writable(int fd, uint64_t until_ms)
 {
     struct pollfd waited = {.fd = fd, .events = POLLOUT};

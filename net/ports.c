@@ -17,8 +17,8 @@ int ports_read(struct ports *out, const char *text)
     return 0;
 }
 
-/* Neighbouring ranks begin at neighbouring ports, so the nodes of one host
- * seldom want the same one. */
+/* Neighbouring ranks start at neighbouring ports, so nodes on the same host
+ * rarely try the same port. */
 uint16_t ports_nth(const struct ports *ports, uint32_t rank, uint32_t nth)
 {
     return (uint16_t)(ports->low + ((uint64_t)rank + nth) % ports->count);

@@ -7,23 +7,23 @@
 
 #include <stdint.h>
 
-/* A range. `count` 0: any port, of the system's choice. */
+/* A range of ports. `count` 0: any port, chosen by the system. */
 struct ports {
     uint32_t low;
     uint32_t count;
 };
 
 /* The range of a network that agents assemble, unless the tool names another
- * one: below the ports that Linux gives to outgoing connections. */
+ * one. It is below the ports that Linux uses for outgoing connections. */
 #define PORTS_ASSEMBLED_LOW   20000
 #define PORTS_ASSEMBLED_COUNT 12000
 
 /* How many ports a node tries in a network that agents assemble. */
 #define PORTS_ASSEMBLED_TRIES 8
 
-/* Read "LOW-HIGH". Returns 0, or -EINVAL if it is no range within 1-65535. */
+/* Read "LOW-HIGH". Returns 0, or -EINVAL if it is no range in 1-65535. */
 int ports_read(struct ports *out, const char *text);
 
-/* The port that node `rank` tries as number `nth`, from 0. The range must not
- * be empty. */
+/* The port that node `rank` tries as number `nth`, counted from 0. The range
+ * must not be empty. */
 uint16_t ports_nth(const struct ports *ports, uint32_t rank, uint32_t nth);

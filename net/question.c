@@ -1,4 +1,4 @@
-/* question.c - one question to a network's front-end, from outside. */
+/* question.c - one question to a network's front-end, from another process. */
 #include "net/question.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct asking {
     ev_timer deadline;
     struct frame question;
     struct frame *answer;
-    bool called; /* the connection stands */
+    bool called; /* the connection is up */
     bool done;
     int code;
     char text[LIMIT_TEXT];
@@ -40,7 +40,7 @@ static void question_on_up(void *arg,
     struct asking *asking = arg;
     struct frame frame = frame_ref(&asking->question);
 
-    (void)peer; /* the handshake has seen to it that it is the front-end */
+    (void)peer; /* the handshake has checked that the peer is the front-end */
     connection_send(connection, &frame);
 }
 
@@ -60,7 +60,7 @@ static void on_frame(void *arg,
     finish(asking, 0, "");
 }
 
-/* Why a connection ended without an answer. */
+/* The error for a connection that ended without an answer. */
 static int meaning(int code, bool was_up)
 {
     switch (code) {

@@ -4,12 +4,13 @@
 #include "net/bootstrap.h"
 #include "wire/frame.h"
 
-/* Connect to the front-end of a session, authenticate both ends, send one frame, and take the answer.  Blocks, on a loop of its own.
+/* Connect to the front-end of a session, authenticate both ends, send one
+ * frame, and take the answer. Blocks, on its own loop.
  *
  * answer      a ROWS or REPORTS frame; the caller's, with its payload
- * session     as session_read() gives it, with the first node as the parent
+ * session     from session_read(), with the first node as the parent
  * question    its payload stays the caller's
- * timeout_ms  for all of it; 1 or more
+ * timeout_ms  for the whole call; 1 or more
  *
  * Returns 0, or a negative errno with a sentence, as cop_status_read(). */
 int question_ask(struct frame *answer,

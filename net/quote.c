@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what is kept ---- */
+/* ---- the kept output ---- */
 
 static void append(struct quote *quote, const char *bytes, size_t len)
 {
@@ -20,8 +20,8 @@ static void append(struct quote *quote, const char *bytes, size_t len)
 
 void quote_add(struct quote *quote, const char *bytes, size_t len)
 {
-    static const char gap[] = " ... "; /* within a line: two pieces */
-    size_t first = QUOTE_KEEP / 2;     /* bytes of the beginning, and the gap */
+    static const char gap[] = " ... "; /* within a line: between two pieces */
+    size_t first = QUOTE_KEEP / 2;     /* length with the gap */
     size_t fits = QUOTE_KEEP - quote->len;
 
     if (fits > len)
@@ -42,14 +42,14 @@ void quote_add(struct quote *quote, const char *bytes, size_t len)
     memcpy(quote->kept + first - strlen(gap), gap, strlen(gap));
 }
 
-/* ---- what is quoted ---- */
+/* ---- the quotation ---- */
 
 static const char between[] = "; ", cut[] = "...";
 
-/* A line is cut to fit only if at least so many bytes of it are quoted. */
+/* A line is cut only if at least this many of its bytes are quoted. */
 #define CUT_MIN 40
 
-/* How many bytes of the line that begins at each offset are quoted. */
+/* How many bytes are quoted of the line that begins at each offset. */
 struct choice {
     uint16_t lens[QUOTE_KEEP];
     size_t len; /* of the quotation */
@@ -60,7 +60,7 @@ static bool begins_line(const struct quote *quote, size_t at)
     return at == 0 || quote->kept[at - 1] == '\n';
 }
 
-/* Without the blanks at its end. */
+/* The length of the line at `at`, without trailing blanks. */
 static size_t line_len(const struct quote *quote, size_t at)
 {
     const char *line = quote->kept + at;

@@ -1,4 +1,4 @@
-/* relay.c - bytes on their way to a descriptor that may not be read. */
+/* relay.c - write bytes to a descriptor that may have no reader. */
 #include "net/relay.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What one write takes. */
+/* Most bytes of one write. */
 #define CHUNK_LEN 4096
 
 /* How long relay_free() waits for the reader. */
 #define LAST_S 1
 
-/* Touched only as far as it is used. */
+/* The memory beyond what is used is never touched. */
 #define STACK_LEN (1 << 20)
 
 struct relay {
@@ -27,21 +27,21 @@ struct relay {
     pthread_cond_t changed;
     pthread_t thread;
     int fd;
-    bool stopping; /* nothing more is put */
+    bool stopping; /* relay_put() is not called any more */
     bool done;     /* the thread ends */
-    uint64_t lost; /* dropped since the last byte that is held */
-    size_t first;  /* of the bytes that are held */
+    uint64_t lost; /* dropped since the last queued byte */
+    size_t first;  /* index of the first queued byte */
     size_t len;
     char bytes[RELAY_LEN];
 };
 
-/* A function in which the thread may be cancelled. Cancellation leaves the
- * function without removing AddressSanitizer's red zones from the stack, and the
- * code that ends the thread would then run into them. */
+/* For a function in which the thread may be cancelled. Cancellation leaves the
+ * function without removing AddressSanitizer's red zones from the stack, and
+ * the code that ends the thread would fail on them. */
 #define CANCELLED __attribute__((no_sanitize_address))
 
-/* Write all of it, unless nothing takes it. The only place where the thread
- * can be cancelled: it holds no lock here. */
+/* Write all bytes, unless the descriptor fails. The thread can be cancelled
+ * only here, where it holds no lock. */
 CANCELLED static void write_all(int fd, const char *bytes, size_t len)
 {
     struct pollfd poller = {.fd = fd, .events = POLLOUT};
@@ -63,8 +63,8 @@ CANCELLED static void write_all(int fd, const char *bytes, size_t len)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 }
 
-/* Take the next bytes to write: those that are held, then the line about those
- * that were dropped after them. Returns how many; 0: there are none. */
+/* Take the next bytes to write: queued bytes, then the line about the bytes
+ * that were dropped after them. Returns how many; 0: none. */
 static size_t relay_take(struct relay *relay, char out[CHUNK_LEN])
 {
     size_t len = RELAY_LEN - relay->first;
@@ -169,7 +169,7 @@ void relay_put(struct relay *relay, const char *bytes, size_t len)
 
     pthread_mutex_lock(&relay->lock);
     if (relay->lost > 0 || len > RELAY_LEN - relay->len) {
-        relay->lost += len; /* until the line about it has been taken */
+        relay->lost += len; /* until relay_take() has taken the line about it */
     } else {
         end = (relay->first + relay->len) % RELAY_LEN;
         part = len < RELAY_LEN - end ? len : RELAY_LEN - end;

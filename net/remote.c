@@ -1,4 +1,4 @@
-/* remote.c - a process of ours that starts nodes on other hosts. */
+/* remote.c - a child process that starts nodes on other hosts. */
 #include "net/remote.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 /* ---- standard output ---- */
 
-/* Whether a read has found the end of the file, or an error. */
+/* Whether a read returned end-of-file or an error. */
 static bool is_end(ssize_t n)
 {
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);

@@ -1,5 +1,5 @@
-/* remote.h - a process of ours that starts nodes on other hosts, such as ssh:
- * the lines of its standard output, and a quotation of its standard error. */
+/* remote.h - a child process that starts nodes on other hosts, such as ssh: its
+ * lines of standard output, and a quotation of its standard error. */
 #pragma once
 
 #include "net/child.h"
@@ -7,8 +7,8 @@
 
 #define REMOTE_LINE_LEN 512
 
-/* `state` of a child begins with one. The fields are remote.c's. A part of its
- * standard error is kept; from when the child is met, all of it goes to ours. */
+/* The `state` of a child begins with this. The fields are private to remote.c.
+ * Keeps a part of standard error; once the child is met, copies it to ours. */
 struct remote {
     ev_io out;
     ev_io err;
@@ -20,18 +20,18 @@ struct remote {
 };
 
 /* Run the command `words` for `child`, with the descriptor `input` (borrowed)
- * as its standard input. It stays in our session: it may have to ask for a
- * password. `take_line` is called for each line of its standard output, without
- * the newline; longer lines are cut. Returns 0 or a negative errno. */
+ * as its standard input. It stays in our session, because it may have to ask
+ * for a password. `take_line` is called for each line of its standard output,
+ * without the newline; longer lines are cut. Returns 0 or a negative errno. */
 int remote_start(struct child *child,
                  char *const *words,
                  int input,
                  void (*take_line)(struct child *child, char *line));
 
-/* Read what is left of its standard output. */
+/* Read the rest of its standard output. */
 void remote_read_rest(struct child *child);
 
-/* What it has written to standard error, as one line; "" if nothing. Borrowed, until
+/* Its standard error so far, as one line; "" if there is none. Borrowed until
  * the next call. */
 const char *remote_words(struct child *child);
 

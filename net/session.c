@@ -9,7 +9,7 @@
  *     filters DIRECTORY:DIRECTORY
  *     reconfiguration NAME                       (else NHI-WM)
  *     injection allowed                          (or no such line)
- *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each that lives)
+ *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each live node)
  *     end */
 #include "net/session.h"
 
@@ -28,7 +28,7 @@
 
 static const char first_line[] = "coppice session 1";
 
-/* Most bytes of a file that we read, and nodes to choose a parent from. */
+/* Longest file that is read, and most nodes to choose a parent from. */
 #define FILE_MAX   (1 << 20)
 #define PARENT_MAX 64
 
@@ -94,7 +94,7 @@ int session_write(const char *path,
         r = -errno;
         goto out;
     }
-    fd = -1; /* now the file's */
+    fd = -1; /* owned by `file` now */
     setvbuf(file, buffer, _IOFBF, sizeof(buffer));
     write_lines(file, frontend, node);
     if (fflush(file) != 0 || ferror(file) || rename(temporary, path) < 0)
@@ -116,7 +116,7 @@ out:
     return 0;
 }
 
-/* ---- keeping it up to date ---- */
+/* ---- updating ---- */
 
 static size_t count_live(const struct node *node)
 {
@@ -129,7 +129,7 @@ static size_t count_live(const struct node *node)
     return live;
 }
 
-/* Remember which file it is now; forget it if there is none. */
+/* Remember the device and inode of the file; forget the file if it is gone. */
 static void identify(struct session_kept *kept, const struct node *node)
 {
     struct stat status;
@@ -162,7 +162,7 @@ void session_refresh(struct session_kept *kept,
         return;
     if (stat(kept->path, &status) < 0 || status.st_dev != kept->device ||
         status.st_ino != kept->inode) {
-        session_forget(kept); /* removed, or another network's by now */
+        session_forget(kept); /* removed, or replaced by another file */
         return;
     }
     session_write(kept->path, frontend, node, NULL);
@@ -177,7 +177,7 @@ void session_forget(struct session_kept *kept)
 
 /* ---- reading ---- */
 
-/* What the lines said. */
+/* The result of reading the lines. */
 struct reading {
     struct bootstrap *bootstrap;
     char *parents[PARENT_MAX]; /* borrowed from the text */
@@ -233,7 +233,7 @@ static bool read_node(struct reading *reading, char *text)
     if (address_next(&at, &address, &len) != 1)
         return false;
     if (reading->parent_count == PARENT_MAX)
-        return true; /* the lowest are enough */
+        return true; /* ignore the rest */
     reading->ranks[reading->parent_count] = (uint32_t)rank;
     reading->parents[reading->parent_count++] = end + 1;
     return true;
@@ -279,8 +279,8 @@ static bool read_line(struct reading *reading, char *line)
     return false;
 }
 
-/* Read the lines of `text`, which is cut up. Returns 0 or -EBADMSG with the
- * number of the line that is wrong. */
+/* Read the lines of `text`, which is split in place. Returns 0, or -EBADMSG
+ * with the number of the wrong line. */
 static int read_lines(struct reading *reading, char *text, unsigned *line_count)
 {
     char *line = text;
@@ -355,7 +355,7 @@ static int read_text(char **out, size_t *out_len, int fd)
     return 0;
 }
 
-/* Fill in what a session file does not say. */
+/* Fill in the fields that a session file does not contain. */
 static int complete(const struct reading *reading, uint32_t spread)
 {
     struct bootstrap *bootstrap = reading->bootstrap;
@@ -420,7 +420,7 @@ out:
     if (r < 0 && r != -EBADMSG)
         cop_error_set(error, r, "%s: %s", path, strerror(-r));
     if (text)
-        sodium_memzero(text, len); /* lines were cut: it holds many strings */
+        sodium_memzero(text, len); /* its lines are separate strings now */
     free(text);
     close(fd);
     bootstrap_free(reading.bootstrap);

@@ -59,8 +59,8 @@ static bool sets(const char *entry, const char *name)
     return strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-/* Our environment without what is hidden, and with `bootstrap` instead of an older
- * one of that name, unless it is NULL. */
+/* Copy our environment without the hidden variables. If `bootstrap` is not
+ * NULL, it replaces the older variable of that name. */
 static char **make_environment(const struct spawn *spawn, char *bootstrap)
 {
     size_t count = 0;
@@ -82,8 +82,8 @@ static char **make_environment(const struct spawn *spawn, char *bootstrap)
     return copy;
 }
 
-/* Say which descriptors the new process has. A descriptor that is put onto
- * itself is inherited. Returns 0 or an errno. */
+/* Set the descriptors of the new process. A descriptor duplicated onto itself
+ * is inherited. Returns 0 or an errno. */
 static int add_descriptors(posix_spawn_file_actions_t *actions,
                            const struct spawn *spawn)
 {
@@ -172,7 +172,7 @@ int spawn_process(const struct spawn *spawn, pid_t *pid)
     fd = (int)syscall(SYS_pidfd_open, started, 0);
     if (fd < 0) {
         r = -errno;
-        if (r != -ESRCH) /* else the application ignores SIGCHLD */
+        if (r != -ESRCH) /* ESRCH: the application ignores SIGCHLD */
             kill(started, SIGKILL);
         waitpid(started, NULL, 0);
         return r;

@@ -10,7 +10,7 @@
 
 int tcp_prepare(int fd, uint32_t failure_timeout_ms)
 {
-    int user_timeout_ms = INT_MAX; /* more the system does not take */
+    int user_timeout_ms = INT_MAX; /* the largest value of the option */
     int on = 1;
 
     if (failure_timeout_ms < INT_MAX / 3)
@@ -42,7 +42,7 @@ void tcp_reset(int fd)
 {
     struct sockaddr none = {.sa_family = AF_UNSPEC};
 
-    /* That is how one end of a TCP connection is told to forget it. */
+    /* This call makes the kernel reset the connection. */
     if (connect(fd, &none, sizeof(none)) < 0)
         shutdown(fd, SHUT_RDWR);
 }

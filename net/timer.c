@@ -1,4 +1,4 @@
-/* timer.c - a timer that wakes a thread which polls its descriptor. */
+/* timer.c - a timer that wakes a thread polling its descriptor. */
 #include "net/timer.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ int timer_open(struct timer *timer)
     return timer->fd < 0 ? -errno : 0;
 }
 
-/* Fire in `ms` and a little, of which 0 and 0 mean never. */
+/* Fire in `ms` milliseconds and `ns` nanoseconds; never if both are 0. */
 static bool set_timer(const struct timer *timer, uint64_t ms, long ns)
 {
     struct itimerspec when = {{0, 0}, {0, 0}};
