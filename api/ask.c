@@ -1,4 +1,4 @@
-/* ask.c - one question to the network of a session file. */
+/* ask.c - ask the network of a session file one question. */
 #include "api/ask.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "wire/limits.h"
 #include "wire/messages.h"
 
-/* An answer of rows may be why there is none: then an error. */
+/* Return the reason in an answer without rows as an error. */
 static int check_refusal(const struct frame *frame, struct cop_error *error)
 {
     char text[LIMIT_TEXT + 1] = "";

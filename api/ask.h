@@ -1,17 +1,17 @@
-/* ask.h - one question to the network of a session file. */
+/* ask.h - ask the network of a session file one question. */
 #pragma once
 
 #include <coppice/status.h>
 
 #include "protocol/watch/rows.h"
 
-/* Ask what `question` says, and take the answer.
+/* Send `question` to the front-end, and take the answer.
  *
  * answer  the caller's, with its payload; untouched on error
- * type    what kind of answer it must be
+ * type    the required frame type of the answer
  *
- * Returns 0, or a negative errno with a sentence, as cop_status_read(); what
- * the front-end refuses too. */
+ * Returns 0, or a negative errno with a sentence, as cop_status_read(); also if
+ * the front-end refuses. */
 int ask_network(struct frame *answer,
                 enum frame_type type,
                 const char *session_path,

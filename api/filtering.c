@@ -8,7 +8,7 @@
 #include <string.h>
 #include <uthash.h>
 
-/* Those that never take long, so that no second thread need stand by. */
+/* Filters that never take long, and need no second thread standing by. */
 static const char *const quick[] = {
     "", "avg", "concat", "count", "int_union", "max", "min", "sum",
 };
@@ -21,7 +21,7 @@ struct filtered_stream {
 };
 
 struct filtering {
-    pthread_mutex_t lock; /* of the table: calls run beside loads */
+    pthread_mutex_t lock; /* of the table: calls may run during loads */
     struct filtered_stream *streams;
     struct loader_output output;
 };

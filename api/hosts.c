@@ -1,4 +1,4 @@
-/* hosts.c - host names, written short. */
+/* hosts.c - host names in short form. */
 #include <coppice/status.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "topology/hostlist.h"
 
-/* What means something in a host list (coppice-topology(5)). */
+/* Characters with a meaning in a host list (coppice-topology(5)). */
 static const char special[] = ",[]# \t\r\n";
 
 int cop_hosts_text(char **text, const char *const *hosts, size_t count)

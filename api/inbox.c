@@ -1,4 +1,4 @@
-/* inbox.c - what was delivered and not yet taken. */
+/* inbox.c - packets delivered and not yet taken. */
 #include "api/inbox.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* inbox.h - what was delivered and not yet taken: one queue in the order of
- * delivery, and through it a view of each stream.
+/* inbox.h - packets delivered and not yet taken: one queue in the order of
+ * delivery, and a view of it for each stream.
  *
- * A delivery is in both at once, so a packet that is taken by one way is gone
- * from the other. Places are reused: nothing is allocated for each packet. */
+ * A delivery is in both at once: taking it from one removes it from the other.
+ * The structs are reused, so packets cost no allocation each. */
 #pragma once
 
 #include "wire/frame.h"
@@ -12,10 +12,10 @@ struct cop_stream;
 struct delivery {
     struct frame frame;
     struct cop_stream *stream;
-    bool taken;            /* the machine was told already (10.6: a sync) */
+    bool taken;            /* the machine was told (10.6: a sync) */
     struct delivery *prev; /* in the order of delivery */
     struct delivery *next;
-    struct delivery *stream_prev; /* the same, on its stream */
+    struct delivery *stream_prev; /* of the same stream */
     struct delivery *stream_next;
 };
 
@@ -32,15 +32,15 @@ int inbox_add(struct inbox *inbox,
               struct cop_stream *stream,
               struct frame *frame);
 
-/* Take `delivery` out of queue and view; its frame is the caller's, and its
- * place is used again. */
+/* Remove `delivery` from the queue and its view; its frame becomes the
+ * caller's, and its struct is reused. */
 void inbox_remove(struct inbox *inbox,
                   struct delivery **view,
                   struct delivery *delivery,
                   struct frame *frame);
 
-/* Free what one view has. */
+/* Free the deliveries of one view. */
 void inbox_drop(struct inbox *inbox, struct delivery **view);
 
-/* Free the places; every view is empty. */
+/* Free the unused structs; every view is empty. */
 void inbox_fini(struct inbox *inbox);

@@ -1,4 +1,4 @@
-/* inject.c - a node is to be broken on purpose. */
+/* inject.c - injecting a fault into a node. */
 #include "api/ask.h"
 #include "wire/messages.h"
 

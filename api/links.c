@@ -1,4 +1,4 @@
-/* links.c - the links that were lost, as their orphans have reported. */
+/* links.c - the lost links that orphans have reported. */
 #include "api/links.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most that are remembered. */
+/* Most links remembered. */
 #define LINKS_MAX 1024
 
 void links_fini(struct links *links)

@@ -51,10 +51,10 @@ void network_signal(struct cop_network *network)
         r = write(network->fd, &count, sizeof(count));
     else
         r = read(network->fd, &count, sizeof(count));
-    (void)r; /* it cannot fail: the count is 0 or 1, and only we change it */
+    (void)r; /* cannot fail: only this code changes the count, 0 or 1 */
 }
 
-/* ---- what the driver brings ---- */
+/* ---- callbacks of the driver ---- */
 
 static int network_load(void *arg,
                         const struct stream_definition *definition,
@@ -110,7 +110,7 @@ static void deliver(void *arg, uint32_t id, struct frame *frame)
     struct cop_network *network = arg;
     struct cop_stream *stream = stream_find(network, id);
 
-    if (!stream) /* closed while this was on its way */
+    if (!stream) /* closed while the packet was in flight */
         frame_fini(frame);
     else if (inbox_add(stream->released ? &network->waste : &network->inbox,
                        &stream->first, stream, frame) < 0)
@@ -124,7 +124,7 @@ static void opened(struct cop_network *network, const struct action *news)
 {
     struct cop_stream *stream = stream_find(network, news->stream);
 
-    /* If its filters could not be loaded here, there is none yet. */
+    /* If the filters could not be loaded here, there is no stream yet. */
     if (!stream)
         stream = stream_make(network, news->stream);
     if (!stream)
@@ -135,7 +135,7 @@ static void opened(struct cop_network *network, const struct action *news)
     stream->root->open_text = news->text ? strdup(news->text) : NULL;
 }
 
-/* Name the links that may have taken packets along since the last sync. */
+/* Name the links whose loss may have lost packets since the last sync. */
 static void tell_lossy(struct cop_network *network,
                        const struct cop_stream *stream)
 {
@@ -189,7 +189,7 @@ static void closed(struct cop_network *network, uint32_t id, bool failed)
     stream_leave(stream);
 }
 
-/* The event for news, or -1 where the application is not told. */
+/* The event for news, or -1 if the application gets none. */
 static int event_for(enum tell_type tell)
 {
     switch (tell) {
@@ -234,8 +234,8 @@ static void network_end(struct cop_network *network, const char *text)
     network->ended = true;
 }
 
-/* Where the adoption of others is not for the application: it has happened
- * above, and the log of that node tells of it. */
+/* Whether the application gets the news. Only the front-end's gets adoptions,
+ * which the adopter also logs. */
 static bool is_for_application(const struct cop_network *network,
                                const struct action *news)
 {
@@ -243,7 +243,7 @@ static bool is_for_application(const struct cop_network *network,
            (news->tell != TELL_NODE_ADOPTED || network->role == NODE_FRONTEND);
 }
 
-/* Let the application have an event. */
+/* Queue an event for the application. */
 static void announce(struct cop_network *network, const struct action *news)
 {
     const char *text = news->text;
@@ -270,7 +270,7 @@ static void announce(struct cop_network *network, const struct action *news)
         event.parent = news->adoption->parent;
         event.lost_parent = news->adoption->lost_parent;
         event.recovery = news->adoption->recovery;
-        if (event.recovery.attempts > 0) /* a refutation lost no link */
+        if (event.recovery.attempts > 0) /* a refutation: no link was lost */
             links_add(&network->lost, event.rank, event.lost_parent);
     }
     news_add(&network->news, &event, text);
@@ -330,7 +330,7 @@ static void exit_node(void *arg, const char *text)
     struct cop_event event = {.type = COP_EVENT_ENDED};
     struct cop_network *network = arg;
 
-    if (!network->ended) /* the machine has not said so */
+    if (!network->ended) /* the machine has not reported the end */
         news_add(&network->news, &event, text);
     network_end(network, text);
     network_signal(network);
@@ -371,14 +371,14 @@ int network_new(struct cop_network **out,
     network->role = bootstrap->role;
     network->ops = ops;
     if (!log || !*log)
-        network->ops.log = NULL; /* then no line is formatted */
+        network->ops.log = NULL; /* so that no line is formatted */
     network->filter_path = strdup(bootstrap->filter_path);
     if (!network->filter_path || filtering_new(&network->filtering) < 0)
         goto out;
     r = driver_new(&network->driver, bootstrap, &network->ops, network, error);
     if (r < 0)
         goto out;
-    bootstrap = NULL; /* the driver's */
+    bootstrap = NULL; /* owned by the driver now */
     *out = network;
     network = NULL;
 out:
@@ -414,8 +414,8 @@ void network_free(struct cop_network *network)
     free(network);
 }
 
-/* Take a packet out of its inbox, and give its credit back. Returns whether
- * the driver has to catch up. */
+/* Take a packet out of its inbox, and return its credit. Returns whether
+ * driver_catch_up() must follow. */
 static bool note_taken(struct cop_network *network,
                        struct delivery *delivery,
                        struct frame *frame)
@@ -446,7 +446,7 @@ void network_take(struct cop_network *network,
         driver_catch_up(network->driver);
 }
 
-/* Drop what came on streams that were released. */
+/* Drop the packets that arrived on released streams. */
 static void drop_waste(struct cop_network *network)
 {
     bool is_behind = false;

@@ -1,5 +1,5 @@
-/* network.h - one tree, as seen from this node: what front-end and back-end
- * have alike.
+/* network.h - one tree, as seen from this node: the common part of front-end
+ * and back-end.
  *
  *   application
  *     |  cop_network_*, cop_stream_*           inbox: packets, in order
@@ -8,7 +8,7 @@
  *   +-v-----------------------------+          filtering: load, filter
  *   | driver                        |
  *
- * Everything here is under the driver's lock. A public function enters the
+ * Everything here needs the driver's lock. A public function enters the
  * network, does its work, and leaves it. */
 #pragma once
 
@@ -29,8 +29,8 @@ struct cop_network {
     char *filter_path;
     struct cop_communicator *everyone; /* front-end */
     struct inbox inbox;
-    struct inbox waste; /* what came on streams that were released: its credit
-                           is returned by the next call */
+    struct inbox waste; /* packets that arrived on released streams; the next
+                           call returns their credit */
     struct news news;
     struct links lost;           /* front-end */
     struct session_kept session; /* front-end */
@@ -38,51 +38,51 @@ struct cop_network {
     int fd;                      /* an eventfd, once asked for; else -1 */
     bool is_readable;
     bool untold;        /* as in a stream */
-    bool out_of_memory; /* a packet was lost for that */
+    bool out_of_memory; /* a packet was lost for lack of memory */
     struct driver_ops ops;
-    bool launched; /* its table is here */
+    bool launched; /* TELL_LAUNCHED has arrived */
     bool launch_failed;
     int launch_code;
     bool shut_down;
     bool ended;
-    char text[LIMIT_TEXT]; /* why it ended, or could not be launched */
+    char text[LIMIT_TEXT]; /* why it ended, or failed to launch */
 };
 
-/* Make the network of a node that was born with `bootstrap` (taken, also on
- * error), and begin. Returns 0 or a negative errno with a sentence. */
+/* Make and start the network of a node from `bootstrap` (taken, also on error).
+ * Returns 0 or a negative errno with a sentence. */
 int network_new(struct cop_network **out,
                 struct bootstrap *bootstrap,
                 struct cop_error *error);
 
-/* Free it as it is: ends what still runs. NULL is fine. */
+/* Free the network without a shutdown: kills what still runs. NULL is fine. */
 void network_free(struct cop_network *network);
 
 /* Take the lock. Returns 0, or -EPERM in a forked child. */
 int network_enter(struct cop_network *network);
 void network_leave(struct cop_network *network);
 
-/* Drive until `done` says so or `deadline_ms` has come. Results as
+/* Drive the loop until `done` is true, or until `deadline_ms`. Returns as
  * driver_wait(). */
 int network_wait(struct cop_network *network,
                  driver_done_fn *done,
                  void *arg,
                  uint64_t deadline_ms);
 
-/* When `timeout_ms` from now is over; UINT64_MAX: never. */
+/* The time `timeout_ms` from now; UINT64_MAX: never. */
 uint64_t network_deadline_ms(int timeout_ms);
 
-/* Milliseconds until then, for driver_wait(). */
+/* Milliseconds until `deadline_ms`, for driver_wait(). */
 int network_left_ms(uint64_t deadline_ms);
 
-/* Make the descriptor of cop_network_fd() say what is so now: readable exactly
- * while a receive or an event would not block (PROTOCOL 14.2). */
+/* Update the descriptor of cop_network_fd(): it is readable exactly while a
+ * receive or an event would not block (PROTOCOL 14.2). */
 void network_signal(struct cop_network *network);
 
-/* Take `delivery`, and tell the machine unless it was told already; `frame` is
- * the caller's. */
+/* Take `delivery`, whose `frame` becomes the caller's. Tell the machine, unless
+ * it was told before. */
 void network_take(struct cop_network *network,
                   struct delivery *delivery,
                   struct frame *frame);
 
-/* End the network at once: no process is left. Entered. */
+/* End the network immediately, and kill all processes. Entered. */
 void network_abort(struct cop_network *network);

@@ -1,4 +1,4 @@
-/* news.c - events that wait for the application. */
+/* news.c - events queued for the application. */
 #include "api/news.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 
 #include "wire/limits.h"
 
-/* What an event was when it was first published: it may be taken so. */
+/* The size of struct cop_event in its first version: the smallest accepted. */
 #define SIZE_MIN offsetof(struct cop_event, parent)
 
 struct news_item {
     struct cop_event event;
     struct news_item *prev;
     struct news_item *next;
-    struct news_node *node; /* that it counts for; NULL: for none */
+    struct news_node *node; /* the node it counts for; NULL: none */
     struct news_item *node_prev;
     struct news_item *node_next;
 };
@@ -31,7 +31,7 @@ struct news_node {
     UT_hash_handle hh;
 };
 
-/* Whether a node can bring such events about as often as it likes. */
+/* Whether a node can cause any number of such events. */
 static bool is_repeated(enum cop_event_type type)
 {
     switch (type) {

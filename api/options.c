@@ -1,4 +1,4 @@
-/* options.c - the structs that a tool fills in, whatever its version. */
+/* options.c - option structs of any version. */
 #include "api/options.h"
 
 #include <errno.h>

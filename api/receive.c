@@ -1,14 +1,14 @@
-/* receive.c - receiving, of one stream or of any, and settling. */
+/* receive.c - receiving from one stream or from any, and settling. */
 #include <errno.h>
 
 #include "api/network.h"
 #include "wire/packet.h"
 
-/* One call. */
+/* One call of receive. */
 struct receiving {
     struct cop_network *network;
     struct cop_stream *stream; /* NULL: any */
-    bool told;                 /* the machine knows of this call */
+    bool told;                 /* the machine was told of this call */
 };
 
 static struct delivery *receive_next(const struct receiving *call)
@@ -17,21 +17,21 @@ static struct delivery *receive_next(const struct receiving *call)
                         : call->network->inbox.first;
 }
 
-/* Whether nothing more can come. */
+/* Whether no more packets can arrive. */
 static bool is_over(const struct receiving *call)
 {
     return call->network->ended ||
            (call->stream && stream_error(call->stream) < 0);
 }
 
-/* Whether nothing more can come unless a member joins. */
+/* Whether no more packets can arrive unless a member joins. */
 static bool is_deserted(const struct receiving *call)
 {
     return call->stream && node_is_drained(driver_node(call->network->driver),
                                            call->stream->id);
 }
 
-/* Whether the machine is to know that receive was called (10.6). */
+/* Whether the machine must be told of this call (10.6). */
 static bool must_tell(const struct receiving *call)
 {
     return !call->told && call->network->role == NODE_BACKEND &&
@@ -56,8 +56,8 @@ static void receive_tell(struct receiving *call)
     driver_step(call->network->driver, &event, NULL);
 }
 
-/* A receive that returns nothing. An application that polls may not call again
- * before the marker comes, so tell the machine now, once after each take. */
+/* A receive returns nothing. An application that polls may not call again
+ * before the marker arrives, so tell the machine now, once after each take. */
 static void tell_beforehand(struct receiving *call)
 {
     bool *untold =

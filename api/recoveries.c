@@ -1,4 +1,4 @@
-/* recoveries.c - what orphans have reported. */
+/* recoveries.c - the recoveries that orphans have reported. */
 #include "api/ask.h"
 #include "protocol/watch/history.h"
 #include "wire/messages.h"

@@ -1,10 +1,10 @@
-/* shutdown.c - how a network ends. */
+/* shutdown.c - ending a network. */
 #include <errno.h>
 
 #include "api/network.h"
 #include "topology/topology.h"
 
-/* How long cop_network_free() waits for a network that still runs. */
+/* How long cop_network_free() waits for a network that was not shut down. */
 #define FREE_TIMEOUT_MS 10000
 
 /* Whether every stream that a shutdown waits for is synced. */
@@ -18,7 +18,7 @@ static bool is_synced(const struct cop_network *network)
     return true;
 }
 
-/* The same, or packets have come that must be taken so that credit flows. */
+/* Whether is_synced(), or packets must be taken to return their credit. */
 static bool is_synced_or_untaken(void *arg)
 {
     const struct cop_network *network = arg;
@@ -30,8 +30,8 @@ static bool is_synced_or_untaken(void *arg)
     return is_synced(network);
 }
 
-/* Sync every open stream at once: wait until its members have settled what they
- * were sent. */
+/* Sync all open streams together: wait until their members have settled
+ * everything they were sent. */
 static void sync_all(struct cop_network *network, uint64_t deadline_ms)
 {
     struct event event = {.type = EVENT_SYNC};
@@ -39,7 +39,7 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     int r;
 
     for (stream = network->streams; stream; stream = stream->hh.next) {
-        stream->root->held = true; /* no other thread frees it meanwhile */
+        stream->root->held = true; /* another thread must not free it */
         stream_enter(stream);
     }
     for (stream = network->streams; stream; stream = stream->hh.next) {
@@ -47,7 +47,7 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
         if (!stream->root->held || stream->closed)
             continue;
         r = driver_step(network->driver, &event, &stream->root->wanted);
-        if (r < 0 && r != -EAGAIN) /* then it waits for an earlier sync */
+        if (r < 0 && r != -EAGAIN) /* -EAGAIN: an earlier sync is pending */
             stream->root->wanted = 0;
     }
     do {
@@ -63,8 +63,8 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     }
 }
 
-/* How long our children may take to kill the nodes below them: nothing if they
- * are back-ends. */
+/* How long our children may take to kill the nodes below them; 0 if the
+ * children are back-ends. */
 static int grace_ms(const struct cop_network *network)
 {
     const struct topology *tree = driver_bootstrap(network->driver)->subtree;
@@ -91,7 +91,7 @@ static bool has_ended(void *arg)
     return ((struct cop_network *)arg)->ended;
 }
 
-/* Front-end: sync every open stream for at most half of the time, then tell
+/* Front-end: sync every open stream for at most half of the time-out, then tell
  * all nodes to end, and wait for them. Back-end: leave. Entered. Returns 0 or
  * -ETIMEDOUT. */
 static int shut_down(struct cop_network *network, int timeout_ms)
@@ -136,7 +136,7 @@ int cop_network_shutdown(struct cop_network *network, int timeout_ms)
     return r;
 }
 
-/* What this back-end has sent on exact streams and is not accepted. */
+/* How many packets, and bytes, sent on exact streams are not final. */
 static uint64_t count_unfinal(const struct cop_network *network,
                               uint64_t *bytes)
 {

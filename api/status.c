@@ -1,4 +1,4 @@
-/* status.c - how the nodes of a network are. */
+/* status.c - the status of all nodes of a network. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "protocol/node.h"
 #include "wire/messages.h"
 
-/* The share of the time-out that the tree may take; the rest is for the way to
- * the front-end and back. */
+/* The part of the time-out for the tree; the rest is for the way to the
+ * front-end and back. */
 #define TREE_SHARE(ms) ((ms) - (ms) / 4)
 
 struct cop_status {
@@ -34,7 +34,7 @@ int cop_status_read(struct cop_status **out,
     if (r < 0)
         goto out;
     r = rows_decode(&answer, &status->rows, NULL, 0);
-    rows_sort(&status->rows); /* as they should be: each rank once */
+    rows_sort(&status->rows); /* in rank order, and each rank once */
     if (r == 0 && (status->rows.count == 0 || status->rows.list[0].rank != 0))
         r = -EBADMSG;
     if (r < 0) {
@@ -75,7 +75,7 @@ static enum cop_state state_of(uint32_t state)
         [ROW_MISSING] = COP_STATE_MISSING, [ROW_LOST] = COP_STATE_LOST,
     };
 
-    return states[state]; /* rows_decode() has seen to it */
+    return states[state]; /* rows_decode() has checked the range */
 }
 
 static enum cop_role role_of(uint32_t role)

@@ -38,7 +38,7 @@ struct cop_stream *stream_make(struct cop_network *network, uint32_t id)
     return stream;
 }
 
-/* The queue that its deliveries are in. */
+/* The queue that holds the stream's deliveries. */
 static struct inbox *inbox_of(const struct cop_stream *stream)
 {
     return stream->released ? &stream->network->waste : &stream->network->inbox;
@@ -68,8 +68,8 @@ void stream_enter(struct cop_stream *stream)
     stream->users++;
 }
 
-/* At a back-end a stream is kept until the front-end has closed it, so that
- * what still comes is not taken for a new one. */
+/* A back-end keeps a stream until the front-end has closed it. Otherwise late
+ * packets would look like those of a new stream. */
 static bool is_over(const struct cop_stream *stream)
 {
     bool is_frontend = stream->network->role == NODE_FRONTEND;
@@ -150,7 +150,7 @@ static bool can_send(void *arg)
                          sending->len);
 }
 
-/* Step `type` with `payload`, which is taken, as often as there is no credit,
+/* Step `type` with `payload`, which is taken. Repeat while there is no credit,
  * until the send time-out. */
 static int send_payload(struct cop_stream *stream,
                         enum event_type type,
@@ -261,7 +261,7 @@ int cop_stream_flush(struct cop_stream *stream)
     return r;
 }
 
-/* ---- what else may be known ---- */
+/* ---- queries ---- */
 
 uint32_t cop_stream_id(const struct cop_stream *stream)
 {
@@ -309,7 +309,7 @@ int cop_stream_unfinal(const struct cop_stream *stream,
     return r;
 }
 
-/* Entered. `why` is set if it is none. */
+/* Entered. Sets `why` if there is no guarantee. */
 static enum cop_guarantee guarantee_of(const struct cop_stream *stream,
                                        const char **why)
 {
