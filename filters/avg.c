@@ -199,7 +199,7 @@ static bool is_same_format(const struct sums *sums,
 static bool sums_add(struct sums *sums, const struct reading *reading, bool dry)
 {
     if (reading->backends > INT64_MAX - sums->backends)
-        return false; /* it is what sums are divided by */
+        return false; /* sums are divided by it */
     for (int v = 0; v < sums->value_count; v++) {
         const struct cop_value *value = &reading->values[v];
         union numeric_wide *data = (union numeric_wide *)sums->values[v].data;
@@ -278,7 +278,7 @@ static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
         union numeric_wide *data = (union numeric_wide *)sums->values[v].data;
         enum cop_type wide = sums->values[v].type;
 
-        /* No original type is wider, so no sum is overwritten unread. */
+        /* No original type is wider, so every sum is read in time. */
         for (uint64_t i = 0; i < sums->values[v].count; i++)
             write_element(sums->types[v], data, i,
                           divide_sum(wide, data[i], sums->backends));
@@ -390,7 +390,7 @@ static int avg_join(void *state,
     return 0;
 }
 
-/* The sums stay as they are: what is divided is a copy. */
+/* Divide a copy: the sums stay unchanged. */
 static int pack_average(const struct sums *sums, struct cop_packet **out)
 {
     struct numeric_room room = {.len = 0};

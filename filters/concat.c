@@ -9,8 +9,8 @@ static size_t element_len(enum cop_type type)
     return type == COP_STRING ? sizeof(const char *) : numeric_len(type);
 }
 
-/* How many values packet `index` has. Fails if the packet cannot be read, or
- * has another number of values than `expected`, unless that is negative. */
+/* The number of values in packet `index`. Fails if the packet cannot be read,
+ * or has not `expected` values (negative: any number). */
 static int value_count(struct cop_filter_call *call, size_t index, int expected)
 {
     const struct cop_packet *packet = cop_filter_packet(call, index);
@@ -60,7 +60,7 @@ static int measure_value(struct cop_filter_call *call,
     return 0;
 }
 
-/* Copy value `v` of all packets into new memory, one behind the other. */
+/* Copy value `v` of all packets into new memory, one after the other. */
 static int gather_value(struct cop_filter_call *call,
                         size_t v,
                         struct cop_value *out)

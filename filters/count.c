@@ -1,5 +1,5 @@
-/* count.c - how many back-ends are in a wave, as "%ud"; or, as a total, how many
- * packets they have sent, as "%uld".
+/* count.c - how many back-ends are in a wave, as "%ud"; or, as a total, how
+ * many packets they have sent, as "%uld".
  *
  * Each back-end that answers counts, even with an empty packet. */
 #include "filters/numeric.h"

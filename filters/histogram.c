@@ -12,7 +12,7 @@
 
 #define BINS_MAX 65536
 
-/* The counts beside those of the bins: below, above, NaN. */
+/* The counts besides those of the bins: below, above, NaN. */
 #define OTHERS 3
 
 struct histogram {
@@ -45,7 +45,7 @@ static bool is_range(double lowest, double highest)
            isfinite(highest - lowest);
 }
 
-/* Begin with counts of 0; or check that the bins are those that there are. */
+/* Start with counts of 0, or check that the bins are the same as before. */
 static int set_bins(struct histogram *histogram,
                     struct cop_filter_call *call,
                     double lowest,
@@ -154,7 +154,7 @@ static int add_counts(struct histogram *histogram,
     return r;
 }
 
-/* In a back-end packets are the application's; in other nodes histograms. */
+/* In a back-end, packets are the application's; elsewhere, histograms. */
 static int histogram_join(void *state,
                           const struct cop_packet *packet,
                           struct cop_filter_call *call)

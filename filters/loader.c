@@ -257,7 +257,7 @@ const char *loader_up_name(const struct stream_definition *definition,
     return definition->up_filter ? definition->up_filter : "";
 }
 
-/* Whether the filter can be that of a cumulative stream. */
+/* Whether a cumulative stream can have the filter. */
 static int check_cumulative(const struct loader *loader,
                             struct cop_error *error)
 {
@@ -275,8 +275,8 @@ static int check_cumulative(const struct loader *loader,
                          why);
 }
 
-/* Whether the filters can be those of an exact stream (PROTOCOL 16.1): a wave
- * that is sent again passes commnodes again, and joiners need markers. */
+/* Whether an exact stream can have the filters (PROTOCOL 16.1): a wave that is
+ * sent again passes commnodes again, and joiners need markers. */
 static int check_exact(const struct loader *loader,
                        const struct stream_definition *definition,
                        enum node_role role,
@@ -298,7 +298,7 @@ static int check_exact(const struct loader *loader,
                          filter->name);
 }
 
-/* Whether the filters of `role` allow what the stream promises. */
+/* Whether the filters of `role` allow the stream's guarantee. */
 static int check_promise(const struct loader *loader,
                          const struct stream_definition *definition,
                          enum node_role role,
@@ -433,8 +433,8 @@ static int run_filter(struct instance *instance, struct cop_filter_call *call)
     return r;
 }
 
-/* Join the wave into `wave`; a packet that cannot be joined is left out.
- * Returns 0, or the first error. */
+/* Join the packets of the call into `wave`, leaving out those that cannot be
+ * joined. Returns 0, or the first error. */
 static int join_wave(void *wave, struct cop_filter_call *call)
 {
     int first = 0;
@@ -450,8 +450,8 @@ static int join_wave(void *wave, struct cop_filter_call *call)
     return first;
 }
 
-/* Take what `wave` holds, which is also in `packet`, into the state. An empty
- * state changes places with `wave`, so that the first wave is read only once. */
+/* Join `packet`, the packed `wave`, into the state. An empty state is swapped
+ * with `wave` instead, so that the first wave is read only once. */
 static int keep_wave(struct instance *instance,
                      void **wave,
                      const struct cop_packet *packet,
@@ -492,7 +492,7 @@ static int run_join(struct instance *instance, struct cop_filter_call *call)
         r = keep_wave(instance, &wave, packet, call);
     if (r == 0 && packet) {
         r = cop_filter_emit(call, packet);
-        packet = NULL; /* was taken */
+        packet = NULL; /* taken */
         if (r < 0)
             output_fail(call->output, filter, r);
     }
@@ -532,8 +532,8 @@ static int packets_make(struct loader *loader, const struct node_call *call)
 }
 
 /* Make a packet of the parameters if they have changed since the last call. The
- * packet holds a reference to its payload, so no other payload can have the same
- * address. */
+ * packet holds a reference to its payload, so no other payload can have the
+ * same address. */
 static int parameters_make(struct loader *loader, const struct payload *payload)
 {
     struct cop_packet *packet = NULL;
@@ -552,7 +552,7 @@ static int parameters_make(struct loader *loader, const struct payload *payload)
     return 0;
 }
 
-/* Without a filter the inputs are the output. */
+/* Without a filter, emit the inputs. */
 static int pass_inputs_on(const struct node_call *call,
                           struct loader_output *output)
 {
@@ -599,7 +599,7 @@ int loader_state(struct loader *loader, struct frame *out)
     else
         return 0;
     if (r > 0)
-        r = -EINVAL; /* no result that a filter may return */
+        r = -EINVAL; /* a filter must not return it */
     if (r < 0 || !packet)
         return r;
     frame = packet_frame(packet);
@@ -612,7 +612,7 @@ int loader_state(struct loader *loader, struct frame *out)
     return 1;
 }
 
-/* A call that asks for the state: the output is one packet with it. */
+/* A call for the state: the output is one packet with the state. */
 static int call_state(struct loader *loader, struct loader_output *output)
 {
     struct frame frame = {0};

@@ -21,8 +21,8 @@ struct loader_node {
     uint32_t depth;
 };
 
-/* The output of a call. Caller's storage, all zero at first, and reused by later
- * calls. The caller sets the payload of a frame that it takes to NULL. */
+/* The output of a call. Caller's storage, all zero at first, and reused by
+ * later calls. The caller sets the payload of a frame that it takes to NULL. */
 struct loader_output {
     struct frame *up; /* tag, origin and payload of each */
     size_t up_count;
@@ -48,8 +48,8 @@ const char *loader_up_name(const struct stream_definition *definition,
  *
  * Returns 0, or with a sentence in `error`: -EINVAL if a name is invalid,
  * -ENOENT if there is no such filter, -ENOEXEC if it cannot be used,
- * -EOPNOTSUPP if its laws do not allow the stream's kind or its compensation, or
- * -ENOMEM. */
+ * -EOPNOTSUPP if its laws do not allow the stream's kind or its compensation,
+ * or -ENOMEM. */
 int loader_new(struct loader **out,
                const struct stream_definition *definition,
                enum node_role role,

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory for the results of a wave, kept so that a stream of large arrays does
- * not allocate for each wave. */
+/* Memory for the result of a wave, reused so that a stream of large arrays does
+ * not allocate in each wave. */
 struct numeric_room {
     unsigned char *bytes;
     size_t len;
@@ -106,8 +106,8 @@ static inline size_t numeric_len(enum cop_type type)
     return 0;
 }
 
-/* Combine `count` elements: each element of `into` becomes CHOOSE, an expression
- * of its old value `a` and the element `b` of `from`. */
+/* Combine `count` elements: each element of `into` becomes CHOOSE, an
+ * expression of its old value `a` and the element `b` of `from`. */
 #define NUMERIC_LOOP(T, CHOOSE)                                                \
     do {                                                                       \
         T *restrict to = into;                                                 \
@@ -223,8 +223,9 @@ static inline int numeric_read(struct cop_filter_call *call,
     return count;
 }
 
-/* Check that the values of packet `index` have the same count, types and lengths
- * as those of the first. Returns 0 or what cop_filter_fail() returned. */
+/* Check that the values of packet `index` have the same count, types and
+ * lengths as those of the first. Returns 0 or what cop_filter_fail()
+ * returned. */
 static inline int numeric_match(struct cop_filter_call *call,
                                 size_t index,
                                 const struct cop_value *values,

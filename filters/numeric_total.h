@@ -1,5 +1,5 @@
-/* numeric_total.h - the join form of the filters for numbers: a state that has
- * taken in any number of packets of one format, value by value and element by
+/* numeric_total.h - the join form of the filters for numbers: the state
+ * combines any number of packets of one format, value by value and element by
  * element. Cumulative streams use it; all others use the wave form. */
 #pragma once
 
@@ -7,8 +7,8 @@
 
 /* The state of one filter, in either form. */
 struct numeric_total {
-    struct numeric_room wave; /* the wave form's */
-    struct numeric_room kept; /* what `values` refers to */
+    struct numeric_room wave; /* used by the wave form */
+    struct numeric_room kept; /* the memory of `values` */
     char *format;             /* of the first packet; NULL: there was none */
     int32_t tag;              /* of the packet that was joined last */
     struct cop_value values[COP_VALUES_MAX];
@@ -58,7 +58,7 @@ static inline int numeric_total_read(const struct cop_packet *packet,
     return count;
 }
 
-/* Begin with copies of `values`. Returns 0 or -ENOMEM. */
+/* Start with copies of `values`. Returns 0 or -ENOMEM. */
 static inline int numeric_total_begin(struct numeric_total *total,
                                       const struct cop_value *values,
                                       int count,
@@ -77,7 +77,7 @@ static inline int numeric_total_begin(struct numeric_total *total,
     return 0;
 }
 
-/* Check that `packet` has the format and lengths of what was joined before.
+/* Check that `packet` has the format and lengths of the earlier packets.
  * Returns 0 or what cop_filter_fail() returned. */
 static inline int numeric_total_match(const struct numeric_total *total,
                                       const struct cop_packet *packet,
@@ -144,7 +144,7 @@ static inline int numeric_total_pack(const void *state, struct cop_packet **out)
                                  (size_t)total->count);
 }
 
-/* The functions of the filter `name` for `op`, as it names them. */
+/* The functions of the filter `name` for `op`. */
 #define NUMERIC_FILTER(name, op)                                               \
     static int name##_filter(void *state, struct cop_filter_call *call)        \
     {                                                                          \

@@ -34,7 +34,7 @@ static int name_check(const char *name, struct cop_error *error)
     return 0;
 }
 
-/* Find `name` in `directories`; `*path` is the caller's to free. */
+/* Find `name` in `directories`; the caller frees `*path`. */
 static int find_file(char **path,
                      const char *directories,
                      const char *name,
@@ -68,7 +68,7 @@ static int find_file(char **path,
 
 /* ---- checking ---- */
 
-/* What is wrong with the functions of `filter`; NULL: nothing. */
+/* The error in the functions of `filter`; NULL: none. */
 static const char *members_wrong(const struct cop_filter *filter)
 {
     bool keeps = !(filter->laws & COP_STATELESS);

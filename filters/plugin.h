@@ -27,13 +27,13 @@ void plugin_close(struct plugin *plugin);
 /* The filter that it exports. Valid until it is closed. */
 const struct cop_filter *plugin_filter(const struct plugin *plugin);
 
-/* Whether `filter` is run by `join` on a plain stream; else by `filter`. */
+/* Whether `join` runs `filter` on a plain stream; else its `filter` does. */
 bool plugin_joins(const struct cop_filter *filter);
 
-/* Why `filter` cannot be that of a cumulative stream: a sentence that begins with
- * "it"; NULL: it can. */
+/* Why a cumulative stream cannot have `filter`: a sentence that begins with
+ * "it"; NULL if it can. */
 const char *plugin_why_not_cumulative(const struct cop_filter *filter);
 
 /* Why a stream with `filter` upwards is not recoverable (PROTOCOL 9.4): a
- * sentence that begins with "it"; NULL: it is recoverable. */
+ * sentence that begins with "it"; NULL if it is. */
 const char *plugin_why_not_recoverable(const struct cop_filter *filter);

@@ -19,8 +19,8 @@ void slots_fini(struct slots *slots, const struct cop_filter *filter)
     *slots = (struct slots){.list = NULL};
 }
 
-/* The slot of `key`, or NULL. The keys of a call mostly have the order of the
- * list, so the search begins behind the last one found. */
+/* The slot of `key`, or NULL. The keys of a call are usually in the order of
+ * the list, so the search begins after the last slot found. */
 static struct slot *slot_find(struct slots *slots, uint32_t key)
 {
     size_t at;
@@ -35,7 +35,7 @@ static struct slot *slot_find(struct slots *slots, uint32_t key)
     return NULL;
 }
 
-/* The slot of `key`, made if need be; NULL: out of memory. */
+/* The slot of `key`, made if necessary; NULL: out of memory. */
 static struct slot *slot_at(struct slots *slots, uint32_t key)
 {
     struct slot *slot = slot_find(slots, key);
@@ -56,7 +56,7 @@ static struct slot *slot_at(struct slots *slots, uint32_t key)
     return &slots->list[slots->count++];
 }
 
-/* Make a new state that is not for the application. */
+/* Make a new state whose output is not for the application. */
 static int new_part(void **state, struct cop_filter_call *call)
 {
     int r;
@@ -81,7 +81,7 @@ static int join_packet(void **state,
     return r;
 }
 
-/* Pack `state`, if there is one, and emit the packet, if it has any. */
+/* Pack `state`, if there is one, and emit the packet, if it gives one. */
 static int emit_state(const void *state, struct cop_filter_call *call)
 {
     struct cop_packet *packet = NULL;
@@ -107,7 +107,7 @@ static int join_all(struct slots *slots,
         struct slot *slot = slot_at(slots, call->call->keys[i]);
 
         r = slot ? join_packet(&slot->state, packets[i], call) : -ENOMEM;
-        /* what goes up is what is in the slots */
+        /* a packet that its slot lacks must not go up */
         if (r >= 0 && sends)
             r = join_packet(&wave, packets[i], call);
         if (r < 0 && first == 0)
@@ -119,7 +119,7 @@ static int join_all(struct slots *slots,
     return first < 0 ? first : r;
 }
 
-/* Put `packet`, NULL for nothing, in the place of what the slot has. */
+/* Replace the content of the slot by `packet`; NULL: by nothing. */
 static int replace(struct slots *slots,
                    uint32_t key,
                    const struct cop_packet *packet,
@@ -159,7 +159,7 @@ static void drop_others(struct slots *slots, struct cop_filter_call *call)
     slots->next = 0;
 }
 
-/* Join what one slot has to the total of all. */
+/* Join the content of one slot to the total. */
 static int add_slot(void *total,
                     const struct slot *slot,
                     struct cop_filter_call *call)
@@ -175,8 +175,8 @@ static int add_slot(void *total,
     return r;
 }
 
-/* Pack the join of all slots. A back-end has one, of its application's packets,
- * which is packed as it is: a filter may count them by joining them. */
+/* Pack the join of all slots. A back-end has one slot, of its application's
+ * packets. It is packed directly: a filter may count a join as one packet. */
 static int pack_all(const struct slots *slots, struct cop_filter_call *call)
 {
     void *total = NULL;
