@@ -30,7 +30,7 @@ const struct cop_communicator *cop_network_everyone(struct cop_network *network)
     return network->everyone;
 }
 
-/* Put `count` ranks into `out`, each a live back-end's. */
+/* Put `count` ranks into `out`, each that of a live back-end. */
 static int gather(struct ranks *out,
                   const struct ranks *live,
                   const uint32_t *ranks,
@@ -85,7 +85,7 @@ void cop_communicator_free(struct cop_communicator *communicator)
     free(communicator);
 }
 
-/* The members that live now, by a call of their own; none on error. */
+/* The live members. Enters the network itself; returns none on error. */
 static struct ranks members_now(const struct cop_communicator *communicator)
 {
     struct ranks members = {0};

@@ -7,11 +7,10 @@
 
 struct cop_communicator {
     struct cop_network *network;
-    bool is_everyone; /* then `ranks` is empty */
+    bool is_everyone; /* all back-ends; `ranks` is empty */
     struct ranks ranks;
 };
 
-/* Copy the members that live now; the network is entered. Returns 0 or
- * -ENOMEM. */
+/* Copy the live members; the network is entered. Returns 0 or -ENOMEM. */
 int communicator_members(const struct cop_communicator *communicator,
                          struct ranks *out);

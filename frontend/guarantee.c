@@ -1,4 +1,4 @@
-/* guarantee.c - which kind of stream keeps what its options ask for. */
+/* guarantee.c - choose the kind of stream that keeps a guarantee. */
 #include "frontend/guarantee.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 
 #include "filters/loader.h"
 
-/* The ways to keep everything exact, the cheapest first. */
+/* The ways to keep everything exact, in the order of their cost. */
 static const struct way {
     enum cop_guarantee guarantee;
     enum stream_kind kind;
@@ -34,7 +34,7 @@ static int check_options(const struct way *way,
     return 0;
 }
 
-/* Whether the filters of nodes of `role` allow that. */
+/* Whether the filters of nodes with `role` allow `definition`. */
 static int check_filters(const struct stream_definition *definition,
                          enum node_role role,
                          const char *directories,
@@ -48,8 +48,8 @@ static int check_filters(const struct stream_definition *definition,
     return r;
 }
 
-/* Make `definition` one of `way`. Returns 0, -EOPNOTSUPP with the reason if they
- * do not fit, -ELIBBAD or -ENOMEM. */
+/* Set the kind of `definition` to that of `way`. Returns 0, -EOPNOTSUPP with
+ * the reason if it does not fit, -ELIBBAD or -ENOMEM. */
 static int take_way(const struct way *way,
                     struct stream_definition *definition,
                     const char *directories,
@@ -76,7 +76,7 @@ static int take_way(const struct way *way,
     return r;
 }
 
-/* `keep` and `redo_limit` bound what back-ends keep to send it again. */
+/* `keep` and `redo_limit` limit what back-ends keep for sending again. */
 static int check_bounds(const struct stream_definition *definition,
                         enum cop_guarantee guarantee,
                         struct cop_error *error)

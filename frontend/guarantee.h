@@ -1,4 +1,4 @@
-/* guarantee.h - which kind of stream keeps what its options ask for. */
+/* guarantee.h - choose the kind of stream that keeps a guarantee. */
 #pragma once
 
 #include <coppice/coppice.h>
@@ -10,8 +10,8 @@
  * filters are looked up in `directories`, opened, and closed again.
  *
  * Returns 0, or with a sentence in `error`: -EINVAL if there is no such way, or
- * `definition` has options of another; -ELIBBAD if a filter cannot be loaded
- * here; or -ENOMEM. */
+ * `definition` has options of another way; -ELIBBAD if a filter cannot be
+ * loaded here; or -ENOMEM. */
 int guarantee_choose(struct stream_definition *definition,
                      enum cop_guarantee guarantee,
                      const char *directories,

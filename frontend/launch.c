@@ -1,4 +1,4 @@
-/* launch.c - starting a network. */
+/* launch.c - start a network. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "topology/hostlist.h"
 #include "topology/topology.h"
 
-/* How much longer than `launch_timeout` a launch is waited for: the machine
- * ends it first, and says what is missing. */
+/* How long to wait after `launch_timeout`: the machine ends the launch first,
+ * and reports what is missing. */
 #define GRACE_MS 2000
 
 /* ---- options ---- */
@@ -65,7 +65,7 @@ static int read_topology(struct topology **out,
     return shape_topology(out, launch, error);
 }
 
-/* Whether the tree has nodes that are neither front-end nor back-end. */
+/* Whether the tree has nodes other than front-end and back-ends. */
 static bool has_commnodes(const struct topology *topology, bool attach)
 {
     for (uint32_t i = 1; i < topology_count(topology); i++)
@@ -74,8 +74,8 @@ static bool has_commnodes(const struct topology *topology, bool attach)
     return false;
 }
 
-/* Everything that is to be found on this host is looked for before anything
- * is started. What runs on other hosts is looked for there. */
+/* Check everything that must exist on this host before anything is started.
+ * Other hosts check their own programs. */
 static int check_programs(const struct cop_launch *launch,
                           const struct bootstrap *bootstrap,
                           struct cop_error *error)
@@ -103,7 +103,7 @@ static int check_programs(const struct cop_launch *launch,
                          "name it in backend_argv", error);
 }
 
-/* What the front-end is told at its birth. Takes `*topology` on success. */
+/* Make the front-end's bootstrap. Takes `*topology` on success. */
 static int make_bootstrap(struct bootstrap **out,
                           const struct cop_launch *launch,
                           struct topology **topology,
@@ -120,7 +120,7 @@ static int make_bootstrap(struct bootstrap **out,
     r = bootstrap_launch(&bootstrap, launch, *topology, error);
     if (r < 0)
         return r;
-    *topology = NULL; /* the bootstrap's */
+    *topology = NULL; /* owned by the bootstrap now */
     r = check_programs(launch, bootstrap, error);
     if (r == 0 && absent) {
         free(bootstrap->absent);
@@ -139,11 +139,11 @@ static int make_bootstrap(struct bootstrap **out,
 
 struct attempt {
     struct cop_network *network;
-    bool is_late; /* the agents had the time of a start */
+    bool is_late; /* the agents had as long as a start takes */
 };
 
-/* Whether some agents have come and others do not. The command may find that out
- * later, and end all of them, as srun does. */
+/* Whether some agents have answered and others will not. The command may notice
+ * that later, and end all agents, as srun does. */
 static bool is_silent(const struct attempt *attempt)
 {
     enum agents_presence agents = driver_agents(attempt->network->driver);
@@ -163,14 +163,14 @@ static bool is_decided(void *arg)
            (network->launched || network->launch_failed || network->ended);
 }
 
-/* When `wait_ms` is over. */
+/* The time `wait_ms` from now. */
 static uint64_t deadline_ms(uint64_t wait_ms)
 {
     return network_deadline_ms(wait_ms > INT_MAX ? INT_MAX : (int)wait_ms);
 }
 
-/* Wait until all are ready. Returns -ERESTART if the hosts in `*absent` (the
- * caller's) are to be left out. Entered. */
+/* Wait until all nodes are ready. Returns -ERESTART if the hosts in `*absent`
+ * (the caller's) must be left out. Entered. */
 static int wait_launched(struct cop_network *network,
                          char **absent,
                          struct cop_error *error)
@@ -203,16 +203,16 @@ static int wait_launched(struct cop_network *network,
                              times->launch_timeout_ms);
     r = network->launch_failed ? network->launch_code : -EIO;
     memcpy(text, network->text, sizeof(text));
-    network_abort(network); /* the command's last words may be the reason */
+    network_abort(network); /* its last output may be the reason */
     words = driver_words(network->driver);
-    if (strstr(text, words)) /* also if there are none */
+    if (strstr(text, words)) /* true also for "" */
         words = "";
     return cop_error_set(error, r, "the launch failed: %s%s%s",
                          *text ? text : "the network has ended",
                          *words ? "; the command has printed: " : "", words);
 }
 
-/* Write a session file, which is kept up to date from then on. Entered. */
+/* Write a session file, and keep it up to date from then on. Entered. */
 static int write_session(struct cop_network *network,
                          const char *path,
                          struct cop_error *error)
@@ -250,7 +250,7 @@ static int start_and_wait(struct cop_network *network,
 }
 
 /* Launch the tree `*topology` (taken) without the hosts in `*absent`, or NULL.
- * Returns -ERESTART if more hosts are to be left out: then both are replaced. */
+ * Returns -ERESTART if more hosts must be left out: then both are replaced. */
 static int launch_once(struct cop_network **out,
                        const struct cop_launch *launch,
                        struct topology **topology,

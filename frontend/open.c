@@ -1,4 +1,4 @@
-/* open.c - opening and closing streams. */
+/* open.c - open and close streams. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 /* ---- options ---- */
 
-/* A filter is named, never given as a path: where it lies is the launch's
- * choice, not a packet's. */
+/* A filter has a name, not a path: the launch decides where filters are, not a
+ * packet. */
 static int check_name(const char *what,
                       const char *name,
                       struct cop_error *error)
@@ -63,7 +63,7 @@ static int check_options(const struct cop_stream_options *options,
     return r;
 }
 
-/* The machine copies the definition; it only borrows these. */
+/* The definition's strings are not const, but the machine only reads them. */
 static char *open_name(const char *given)
 {
     return (char *)(uintptr_t)(given ? given : "");
@@ -78,7 +78,7 @@ static bool is_answered(void *arg)
     return stream->root->opened || stream->closed;
 }
 
-/* Say why `stream` could not be opened. */
+/* Report why `stream` could not be opened. */
 static int open_say(const struct cop_stream *stream, struct cop_error *error)
 {
     const char *text = stream->root->open_text ? stream->root->open_text : "";
@@ -93,7 +93,7 @@ static int open_say(const struct cop_stream *stream, struct cop_error *error)
                          "the stream cannot be opened: %s", text);
 }
 
-/* Ask for it, and wait for all members. Entered. */
+/* Ask the machine to open a stream, and wait for all members. Entered. */
 static int open_stream(struct cop_stream **out,
                        struct cop_network *network,
                        const struct stream_definition *definition,
@@ -193,7 +193,7 @@ void cop_stream_close(struct cop_stream *stream)
         return;
     network = stream->network;
     if (network_enter(network) < 0)
-        return; /* it goes with the network */
+        return; /* cop_network_free() frees it */
     event.stream = stream->id;
     stream_enter(stream);
     if (network->role == NODE_FRONTEND)

@@ -1,4 +1,4 @@
-/* program.c - whether what a launch needs is there. */
+/* program.c - check that programs and directories exist. */
 #include "frontend/program.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int can_run(const char *path)
     return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-/* The same for `name` in the directories of `path`. */
+/* As can_run(), for `name` in the directories of `path`. */
 static int can_run_in(const char *path, const char *name)
 {
     char candidate[PATH_MAX];

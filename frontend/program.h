@@ -1,19 +1,19 @@
-/* program.h - whether what a launch needs is there, before anything starts. */
+/* program.h - check that programs and directories exist, before a launch. */
 #pragma once
 
 #include <coppice/error.h>
 
-/* Check that `name`, with a '/' or else looked for in $PATH, can be run.
+/* Check that `name`, a path with '/' or a program in $PATH, can be run.
  *
- * what   such as "the back-end program", for the sentence
- * advice what to do, as its end
+ * what   describes it in the sentence, such as "the back-end program"
+ * advice what to do, the end of the sentence
  *
- * Returns 0, or with a sentence -ENOENT or -EACCES. */
+ * Returns 0, or -ENOENT or -EACCES with a sentence. */
 int program_check(const char *name,
                   const char *what,
                   const char *advice,
                   struct cop_error *error);
 
-/* Check that each directory of `path`, separated by colons, is one. Returns 0
- * or -ENOENT with a sentence. */
+/* Check that each of the colon-separated names in `path` is a directory.
+ * Returns 0 or -ENOENT with a sentence. */
 int program_check_directories(const char *path, struct cop_error *error);

@@ -1,4 +1,4 @@
-/* state.c - a stream's whole state, as the front-end's filter has it. */
+/* state.c - read the whole state of a stream from the front-end's filter. */
 #include <errno.h>
 
 #include "api/network.h"

@@ -1,4 +1,4 @@
-/* sync.c - waiting until a stream's members have dealt with all they got. */
+/* sync.c - wait until a stream's members have settled all their packets. */
 #include <errno.h>
 
 #include "api/network.h"
@@ -6,7 +6,7 @@
 struct syncing {
     struct cop_stream *stream;
     uint64_t marker;
-    uint64_t told; /* the stream's, when this call began */
+    uint64_t told; /* the stream's `told` when this call began */
 };
 
 static bool is_over(const struct syncing *syncing)
@@ -17,7 +17,7 @@ static bool is_over(const struct syncing *syncing)
            stream_error(stream) < 0 || stream->network->ended;
 }
 
-/* Whether no member lives that could settle. */
+/* Whether no live member is left to settle. */
 static bool is_deserted(const struct cop_stream *stream)
 {
     return !stream->network->ended &&
@@ -53,7 +53,7 @@ static bool is_done(void *arg)
 /* A filter call that takes longer than this holds up a sync. */
 #define LONG_CALL_MS 100
 
-/* Whether a filter call of this node keeps everything behind it waiting. */
+/* Whether a running filter call of this node delays the stream. */
 static bool is_held_up(const struct cop_stream *stream, struct cop_error *error)
 {
     uint64_t since_ms, now_ms = driver_now_ms();
@@ -71,8 +71,8 @@ static bool is_held_up(const struct cop_stream *stream, struct cop_error *error)
     return true;
 }
 
-/* Name the members that have no path to the front-end; if there are none, those
- * that have not settled, if any. */
+/* Name the members that have no path to the front-end; if all have one, those
+ * that have not settled. */
 static int timed_out(const struct cop_stream *stream, struct cop_error *error)
 {
     const struct node *node = driver_node(stream->network->driver);
@@ -113,7 +113,7 @@ static int timed_out(const struct cop_stream *stream, struct cop_error *error)
     return r;
 }
 
-/* Whether a marker may be sent, or never will be. */
+/* Whether a marker may be sent now, or no marker can be sent any more. */
 static bool may_mark(void *arg)
 {
     const struct syncing *syncing = arg;
@@ -123,8 +123,8 @@ static bool may_mark(void *arg)
            node_can_send(driver_node(stream->network->driver), stream->id);
 }
 
-/* Send a marker. While too much waits, with the marker of an earlier sync, wait
- * for that. Entered. */
+/* Send a marker. If too many packets wait together with an earlier sync's
+ * marker, wait for these first. Entered. */
 static int send_marker(struct syncing *syncing, uint64_t deadline_ms)
 {
     struct cop_stream *stream = syncing->stream;
@@ -156,12 +156,12 @@ static int wait_synced(struct syncing *syncing,
         r = network_wait(stream->network, is_done, syncing, deadline_ms);
         stream_take_early(stream);
         if (r == 0 && !is_over(syncing) && network_left_ms(deadline_ms) == 0)
-            r = -EAGAIN; /* packets have come until the end */
+            r = -EAGAIN; /* packets arrived until the end */
     }
     if (is_deserted(stream))
         return deserted(stream, error);
     if (stream->root->synced >= syncing->marker) {
-        /* every call that began before one returned 1 returns 1, too */
+        /* Each call that began before one returned 1 returns 1, too. */
         stream->root->told = stream->root->losses;
         return stream->root->losses > syncing->told ? 1 : 0;
     }
