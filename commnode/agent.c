@@ -3,9 +3,9 @@
  *   stdin   ---- the front-end's bootstrap ---->  that of each node
  *   stdout  <--- lines of net/agents.h
  *
- * One command of the front-end, such as srun, has started an agent on each host.
- * End-of-file on standard input ends the nodes that are not accepted yet; so does
- * a line that says that their parent is missing, and they are started again. */
+ * One command of the front-end, such as srun, starts an agent on each host. A
+ * node that is not accepted yet is ended by end-of-file on standard input, and
+ * also by a line that names its parent as missing; then it is started again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -45,7 +45,7 @@ struct agent {
     size_t line_len;
 };
 
-/* Write one line to the front-end, whole: all agents share its pipe. */
+/* Write one line to the front-end by one write(): all agents share its pipe. */
 __attribute__((format(printf, 1, 2))) static void agent_say(const char *format,
                                                             ...)
 {
@@ -99,8 +99,8 @@ static void agent_start_node(struct agent *agent, struct started *node)
     topology_free(bootstrap.subtree);
 }
 
-/* Whether no other agent of this network has the same nodes to start: each holds
- * a name, while it lives, that only one process can have. */
+/* Whether no other agent of this network starts the same nodes. Each agent
+ * binds a socket name, which only one process at a time can have. */
 static bool agent_is_only(const struct agent *agent)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -120,7 +120,7 @@ static bool agent_is_only(const struct agent *agent)
            errno != EADDRINUSE;
 }
 
-/* List the nodes of this host, as `is_own` knows it. Returns 0 or -ENOMEM. */
+/* List the nodes of this host, as decided by `is_own`. Returns 0 or -ENOMEM. */
 static int agent_list(struct agent *agent, bool (*is_own)(const char *host))
 {
     uint32_t index = agents_next(agent->frontend, 0, is_own);
@@ -137,7 +137,7 @@ static int agent_list(struct agent *agent, bool (*is_own)(const char *host))
     return 0;
 }
 
-/* List them by an alias, and say the name that the topology has. */
+/* List the nodes whose host is an alias of this one, and report that name. */
 static int agent_list_aliases(struct agent *agent)
 {
     const struct topology *tree = agent->frontend->subtree;
@@ -154,7 +154,7 @@ static int agent_list_aliases(struct agent *agent)
     return r;
 }
 
-/* Start all nodes of this host. Returns 0, or an error after a line. */
+/* Start all nodes of this host. Returns 0, or an error after reporting it. */
 static int agent_begin(struct agent *agent)
 {
     const struct topology *tree = agent->frontend->subtree;
@@ -188,8 +188,8 @@ static int agent_begin(struct agent *agent)
 
 /* ---- staying ---- */
 
-/* End the nodes that are not accepted yet and would be children of `rank`;
- * RANK_NONE: of any node. */
+/* End the nodes that are not accepted yet and whose parent is `rank`;
+ * RANK_NONE: whatever their parent is. */
 static void agent_end_waiting(struct agent *agent, uint32_t rank)
 {
     for (size_t i = 0; i < agent->count; i++) {
@@ -202,7 +202,7 @@ static void agent_end_waiting(struct agent *agent, uint32_t rank)
     }
 }
 
-/* Take what the front-end has written behind the bootstrap. */
+/* Read what the front-end has written after the bootstrap. */
 static void agent_take_input(struct agent *agent)
 {
     char bytes[256];
@@ -229,7 +229,7 @@ static void agent_take_input(struct agent *agent)
     }
 }
 
-/* Whether a node that has ended is started again, below the next node above: it
+/* Whether to start a node that has ended again, below the next node above: it
  * has not found its parent, and nodes may be missing (PROTOCOL 12.2a). */
 static bool agent_tries_above(struct agent *agent, struct started *node)
 {
@@ -240,7 +240,7 @@ static bool agent_tries_above(struct agent *agent, struct started *node)
     return true;
 }
 
-/* The front-end may not know that the parent, and not this node, is to blame. */
+/* Report the end of `node`, and its parent, which may be the cause. */
 static void agent_say_end(const struct agent *agent,
                           const struct started *node,
                           int status)
@@ -274,14 +274,14 @@ static void agent_end_of_node(struct agent *agent, struct started *node)
         agent_say_end(agent, node, status);
 }
 
-/* Whether the front-end may still write. A line that the agent did not read would
- * reset its connection, and srun would end all agents. */
+/* Whether the front-end may still write. If the agent left a line unread, its
+ * connection would be reset, and srun would end all agents. */
 static bool agent_is_told(const struct agent *agent)
 {
     return agent->input && agent->frontend->missing == COP_MISSING_SKIP;
 }
 
-/* Stay until the last node has ended, and the front-end writes no more. */
+/* Run until the last node has ended, and the front-end writes no more. */
 static int agent_stay(struct agent *agent)
 {
     struct pollfd *pollers = calloc(2 * agent->count + 1, sizeof(*pollers));
@@ -299,7 +299,7 @@ static int agent_stay(struct agent *agent)
         pollers[2 * i] =
             (struct pollfd){agent->input ? STDIN_FILENO : -1, POLLIN, 0};
         if (poll(pollers, 2 * agent->count + 1, -1) < 0)
-            continue; /* a signal */
+            continue; /* interrupted by a signal */
         if (pollers[2 * i].revents)
             agent_take_input(agent);
         for (i = 0; i < agent->count; i++) {
@@ -350,7 +350,7 @@ int cop_commnode_agent(void)
     struct agent agent = {.input = true};
     int r;
 
-    signal(SIGPIPE, SIG_IGN); /* the front-end may be gone when we report */
+    signal(SIGPIPE, SIG_IGN); /* the front-end may have ended */
     r = agent_read(&agent);
     if (r == 0)
         r = agent_begin(&agent);

@@ -1,4 +1,4 @@
-/* commnode.c - the commnode's shell: a driver, and the filters it runs. */
+/* commnode.c - the commnode's shell: a driver and its filters. */
 #include "commnode/commnode.h"
 
 #include <coppice/coppice.h>
@@ -15,15 +15,15 @@
 #include "net/driver.h"
 #include "topology/topology.h"
 
-/* How long a child that is stopped, as by SIGSTOP, may take to end before it is
- * killed: it does not end by itself unless it is about to be continued. */
+/* How long to wait for a stopped child (SIGSTOP) before killing it: it cannot
+ * end unless it is continued. */
 #define REAP_STOPPED_MS 1000
 
 /* A parent that ends closes its sockets within this time. */
 #define ABORT_MS 1000
 
-/* How often to see whether a burst has left free memory behind, and how much
- * of that is kept. */
+/* How often to look for free memory after a burst, and how much of it to
+ * keep. */
 #define TRIM_MS  500
 #define TRIM_LEN ((size_t)128 << 10)
 
@@ -33,8 +33,8 @@ struct commnode {
     struct filtering *filtering;
     bool log;         /* $COPPICE_LOG is set */
     uint64_t trim_ms; /* when to look for free memory again */
-    size_t in_use;    /* what was allocated at the last look */
-    bool trimmed;     /* since then nothing was allocated */
+    size_t in_use;    /* bytes allocated at the last look */
+    bool trimmed;     /* nothing was allocated since */
     char end[LIMIT_TEXT];
 };
 
@@ -72,7 +72,7 @@ static void on_filter(void *arg,
 
 static void on_deliver(void *arg, uint32_t stream, struct frame *frame)
 {
-    (void)arg; /* nothing is delivered to a commnode */
+    (void)arg; /* a commnode gets no deliveries */
     (void)stream;
     frame_fini(frame);
 }
@@ -89,11 +89,11 @@ static void on_exit_node(void *arg, const char *text)
 {
     struct commnode *commnode = arg;
 
-    if (!commnode->end[0]) /* else the machine has said why */
+    if (!commnode->end[0]) /* else the machine has given the reason */
         snprintf(commnode->end, sizeof(commnode->end), "%s", text);
 }
 
-/* The children find other parents, or have ended: do not wait for them. */
+/* Do not wait for the children: they find other parents, or have ended. */
 static void on_abort(void *arg, const char *text)
 {
     struct commnode *commnode = arg;
@@ -124,9 +124,9 @@ static const struct driver_ops ops = {
     .log = on_log,
 };
 
-/* What was queued in a burst may have been megabytes, which malloc() keeps: it
- * is given back when more is free than is in use. A node that rests, as after
- * the launch, gives back all. */
+/* A burst may have queued megabytes, which malloc() keeps afterwards. Return
+ * them if more is free than in use. A node at rest, as after the launch,
+ * returns all. */
 static void commnode_trim(struct commnode *commnode)
 {
     struct mallinfo2 info = mallinfo2();
@@ -140,7 +140,7 @@ static void commnode_trim(struct commnode *commnode)
     commnode->in_use = info.uordblks;
 }
 
-/* Called in every turn, so at least with every heartbeat; never done. */
+/* Runs in every turn, so at least with every heartbeat. Never true. */
 static bool on_turn(void *arg)
 {
     struct commnode *commnode = arg;
@@ -153,13 +153,13 @@ static bool on_turn(void *arg)
     return false;
 }
 
-/* Levels below this node, itself included. */
+/* The number of levels from this node down, including its own. */
 static int levels(const struct bootstrap *bootstrap)
 {
     return bootstrap->subtree ? (int)topology_height(bootstrap->subtree) : 1;
 }
 
-/* Be a node until it ends. Returns what ended it, 0 if the network did. */
+/* Run the node to its end. Returns its error, 0 if the network ended. */
 static int commnode_live(struct commnode *commnode)
 {
     struct driver *driver = commnode->driver;
@@ -180,7 +180,7 @@ static int commnode_live(struct commnode *commnode)
 }
 
 /* Whether the process that started us has ended before our parent accepted us.
- * So looks an aborted launch, whichever socket closes first. */
+ * That is so after an aborted launch, whichever socket closes first. */
 static bool is_abandoned(const struct bootstrap *bootstrap)
 {
     struct pollfd waited = {.fd = bootstrap->fd, .events = POLLIN};
@@ -188,9 +188,9 @@ static bool is_abandoned(const struct bootstrap *bootstrap)
     return bootstrap->fd >= 0 && poll(&waited, 1, ABORT_MS) == 1;
 }
 
-/* Whether the failure is worth a message. All nodes of a tree whose front-end
- * was killed during the launch see that the process that started them has ended:
- * that alone is not. */
+/* Whether the failure deserves a message. If a front-end is killed during the
+ * launch, all nodes see that their starting process has ended: that alone does
+ * not deserve one. */
 static bool is_news(const struct commnode *commnode,
                     int code,
                     const struct bootstrap *bootstrap)
@@ -200,9 +200,9 @@ static bool is_news(const struct commnode *commnode,
     return code != -EPIPE && !(bootstrap && is_abandoned(bootstrap));
 }
 
-/* The tool's standard output may be a pipe. Its reader sees the end of the pipe
- * when the last process has closed it. So a commnode writes what filters print
- * to standard error, or nowhere. */
+/* The tool's standard output may be a pipe, whose reader sees its end only once
+ * all processes have closed it. So send what filters print to standard error,
+ * or drop it. */
 static void leave_standard_output(void)
 {
     int fd;
@@ -225,13 +225,13 @@ int cop_commnode_main(void)
     int r;
 
     if (!commnode.log)
-        used.log = NULL;     /* then no line is formatted */
-    mallopt(M_ARENA_MAX, 1); /* what each thread frees is free for both */
+        used.log = NULL;     /* so that no line is formatted */
+    mallopt(M_ARENA_MAX, 1); /* memory freed by one thread serves both */
     r = bootstrap_inherit(&bootstrap, LIMIT_LAUNCH_TIMEOUT_MS, &error);
     if (r == 0 && bootstrap->role != NODE_COMMNODE)
         r = cop_error_set(&error, -EINVAL, "was started as another role");
     if (r == 0) {
-        if (bootstrap->fd > STDERR_FILENO) /* else those were not open */
+        if (bootstrap->fd > STDERR_FILENO) /* else these were closed */
             leave_standard_output();
         commnode.filter_path = bootstrap->filter_path;
         r = filtering_new(&commnode.filtering);

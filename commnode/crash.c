@@ -1,4 +1,4 @@
-/* crash.c - crashes in filter calls are reported. */
+/* crash.c - report crashes in filter calls. */
 #include "commnode/crash.h"
 
 #include <signal.h>
@@ -6,25 +6,25 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A filter may have used up the stack: each thread that calls filters handles
- * signals on one of these. A driver has three threads. */
+/* A filter may have exhausted its stack, so each thread that calls filters
+ * handles signals on one of these. A driver has three threads. */
 #define STACK_LEN   32768
 #define STACK_COUNT 3
 
-/* What a filter may die of. */
+/* The signals by which a filter may crash. */
 static const int signals[] = {
     SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS,
 };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(*signals))
 
 static struct driver *_Atomic watched;
-static struct sigaction actions[SIGNAL_COUNT]; /* as they were before */
+static struct sigaction actions[SIGNAL_COUNT]; /* the previous actions */
 static unsigned char stacks[STACK_COUNT][STACK_LEN];
 static atomic_uint stacks_used;
 static _Thread_local bool prepared;
 
-/* Whether this process itself has caused the signal. Of a memory error, which
- * the kernel reports by SIGBUS, it is the host that is to blame. */
+/* Whether this process itself caused the signal. A SIGBUS for a memory error is
+ * caused by the host. */
 static bool is_own(const siginfo_t *info)
 {
     if (info->si_code <= 0) /* kill(), raise(), abort() */
@@ -33,8 +33,8 @@ static bool is_own(const siginfo_t *info)
            (info->si_code != BUS_MCEERR_AR && info->si_code != BUS_MCEERR_AO);
 }
 
-/* Then let the signal do what it would have done without us: a fault is
- * repeated by the return, anything else is raised again. */
+/* Report the crash. Then let the signal have its usual effect: returning
+ * repeats a fault; any other signal is raised again. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct driver *driver = atomic_exchange(&watched, NULL);
@@ -80,8 +80,8 @@ void crash_prepare(void)
     if (prepared)
         return;
     prepared = true;
-    /* AddressSanitizer has given the thread one, and unmaps the one that it
-     * finds when the thread ends. */
+    /* AddressSanitizer has given the thread a stack, and unmaps the stack that
+     * it finds when the thread ends. */
     if (sigaltstack(NULL, &present) == 0 && !(present.ss_flags & SS_DISABLE))
         return;
     mine = atomic_fetch_add(&stacks_used, 1);

@@ -3,9 +3,9 @@
 
 #include "net/driver.h"
 
-/* From now on report crashes in filter calls of `driver`, which is kept; or of
- * none any more: NULL. One driver at a time. */
+/* From now on report crashes in filter calls of `driver`, which is kept; or, if
+ * NULL, report none. Only one driver at a time. */
 void crash_watch(struct driver *driver);
 
-/* This thread is about to make a filter call. */
+/* Prepare this thread for filter calls. */
 void crash_prepare(void);

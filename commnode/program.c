@@ -38,7 +38,7 @@ int program_start(struct program *program,
     r = spawn_socketpair(pair);
     if (r == 0) {
         spawn.argv = argv;
-        spawn.output = STDERR_FILENO; /* standard output is for our own lines */
+        spawn.output = STDERR_FILENO; /* our standard output is for lines */
         spawn.bootstrap = pair[1];
         r = spawn_process(&spawn, &program->pid);
         close(pair[1]);

@@ -1,5 +1,5 @@
-/* program.h - a node that is started on this host for a process on another one:
- * its bootstrap comes from there, and its end is told there. */
+/* program.h - a node that is started on this host for a process on another
+ * host, which sends the bootstrap and is told the node's end. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,17 +13,17 @@ struct program {
     bool accepted;
 };
 
-/* Start `argv` and hand it the bootstrap in `bytes`. What it prints goes to our
- * standard error. Returns 0, or a negative errno after a sentence on standard
- * error. */
+/* Start `argv`, and write the bootstrap in `bytes` to it. Its output goes to
+ * our standard error. Returns 0, or a negative errno after a sentence on
+ * standard error. */
 int program_start(struct program *program,
                   char *const *argv,
                   const unsigned char *bytes,
                   size_t len);
 
-/* Its end of the bootstrap can be read: its parent has accepted it, or it has
- * closed that end. Returns whether it was accepted just now. */
+/* The bootstrap's descriptor is readable: the parent has accepted the program,
+ * or the program has closed its end. Returns whether it was accepted. */
 bool program_accepted(struct program *program);
 
-/* Its process has ended. Closes the descriptors. Returns its wait status. */
+/* The process has ended: close the descriptors. Returns its wait status. */
 int program_reap(struct program *program);

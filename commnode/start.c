@@ -1,4 +1,4 @@
-/* start.c - the far end of an ssh launch (PROTOCOL 12.1).
+/* start.c - the remote end of an ssh launch (PROTOCOL 12.1).
  *
  *   ssh's stdin   ---- bootstrap ---->  program, on a socketpair
  *   ssh's stdout  <--- `accepted`, `exited STATUS` or `killed SIGNAL`
@@ -19,10 +19,10 @@
 #include "net/bootstrap.h"
 #include "wire/limits.h"
 
-/* The status of a shell that cannot find a program. */
+/* The exit status of a shell that cannot find a program. */
 #define STATUS_NOT_FOUND 127
 
-/* Write one line to the near end of ssh, which may be gone. */
+/* Write one line to ssh, whose local end may have ended. */
 static void start_say(const char *word, int number)
 {
     char line[64];
@@ -53,7 +53,7 @@ static int start_begin(struct program *program, char *const *argv)
     return r;
 }
 
-/* Returns whether standard input is still open. */
+/* Handle input. Returns whether standard input is still open. */
 static bool on_input(const struct program *program)
 {
     char bytes[64];
@@ -65,7 +65,7 @@ static bool on_input(const struct program *program)
     return false;
 }
 
-/* Stay for the program's life. Returns its exit status. */
+/* Run until the program ends. Returns its exit status. */
 static int start_stay(struct program *program)
 {
     bool input = true;
@@ -100,7 +100,7 @@ int cop_commnode_start(char *const *argv)
 {
     struct program program = {.fd = -1, .process = -1};
 
-    signal(SIGPIPE, SIG_IGN); /* ssh may be gone when we report */
+    signal(SIGPIPE, SIG_IGN); /* ssh may have ended before we report */
     if (start_begin(&program, argv) < 0)
         return STATUS_NOT_FOUND;
     return start_stay(&program);
