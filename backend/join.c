@@ -1,4 +1,4 @@
-/* join.c - how a back-end comes into a network. */
+/* join.c - how a back-end joins a network. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ static bool is_decided(void *arg)
     return network->launched || network->ended;
 }
 
-/* Wait until the whole tree stands. Entered. */
+/* Wait until the whole tree is launched. Entered. */
 static int wait_joined(struct cop_network *network,
                        uint64_t deadline_ms,
                        struct cop_error *error)
@@ -58,7 +58,7 @@ static int join_start(struct cop_network *network,
     return r;
 }
 
-/* How long one of several nodes is waited for. */
+/* The deadline for one of several nodes. */
 static uint64_t attempt_deadline_ms(const struct bootstrap *bootstrap,
                                     uint64_t deadline_ms)
 {
@@ -71,13 +71,13 @@ static uint64_t attempt_deadline_ms(const struct bootstrap *bootstrap,
                                                                : deadline_ms;
 }
 
-/* A join: the nodes of the session file are called one after the other. */
+/* A join: the nodes of the session file are tried one after another. */
 struct joining {
     const struct cop_join *join;
     uint64_t deadline_ms;
-    uint32_t spread;     /* which node is to be called */
-    uint32_t node_count; /* of how many */
-    bool called;         /* a node was called, and others may be */
+    uint32_t spread;     /* chooses the node to call */
+    uint32_t node_count; /* nodes to choose from */
+    bool called;         /* a node was called, and others can be */
 };
 
 /* Read the session file, or the inherited bootstrap, and join one node. Returns
@@ -117,7 +117,7 @@ static int join_once(struct cop_network **out,
     return 0;
 }
 
-/* Call one node of the session file after the other, until one takes us. */
+/* Call the nodes of the session file in turn, until one accepts us. */
 static int join_any(struct cop_network **out,
                     struct joining *joining,
                     struct cop_error *error)
