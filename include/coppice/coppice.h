@@ -2,9 +2,9 @@
  *
  * A network is one tree of nodes: the front-end at the root, back-ends at the
  * leaves, commnodes between them. Calls step the network in the caller's
- * thread; one background thread takes over when nobody calls. Several threads
- * may use one network. In a forked child every call is -EPERM, and freeing
- * only closes.
+ * thread; a background thread takes over while no thread calls. Several threads
+ * may use one network. In a forked child every call returns -EPERM, and freeing
+ * only closes descriptors.
  *
  * Every struct that a user fills begins with `size`, set by its _INIT.
  * Time-outs are in milliseconds: 0 does not wait, COP_FOREVER has no end. */
@@ -19,22 +19,22 @@ extern "C" {
 
 #define COP_FOREVER (-1)
 
-/* The lowest tag for applications; those below are Coppice's own. */
+/* The lowest tag for applications; lower tags are reserved for Coppice. */
 #define COP_TAG_FIRST 100
 
 struct cop_network;      /* one tree, as seen from this node */
 struct cop_stream;       /* a channel between front-end and a communicator */
 struct cop_communicator; /* a set of back-ends */
 
-/* Times, in milliseconds; 0 means the default (PROTOCOL 13). A back-end that
- * no node can reach is given up after `orphan_timeout`, `failure_timeout`,
+/* Times, in milliseconds; 0 means the default (PROTOCOL 13). A back-end that no
+ * node can reach is given up after `orphan_timeout`, `failure_timeout`,
  * `connect_timeout` and `probe_timeout` together. `failure_timeout` (default
  * 3,000) must be at least twice `heartbeat` (default 500); otherwise the launch
  * returns -EINVAL.
  *
  * Under COP_MISSING_SKIP a node must be started and must connect within
- * `start_timeout`. Once connected it may be silent for as long until the launch
- * is complete. `start_timeout` is at most `launch_timeout`, under
+ * `start_timeout`. Once connected it may be silent for the same time until the
+ * launch is complete. `start_timeout` is at most `launch_timeout`, under
  * COP_MISSING_SKIP divided by twice the height of the tree. */
 struct cop_times {
     uint32_t heartbeat_ms;
@@ -56,15 +56,15 @@ enum cop_missing {
                          is left: see cop_network_missing() */
 };
 
-/* What cop_network_launch() is to start. Exactly one of `topology_path`,
- * `topology_text` and `topology_shape` is given. Everything is borrowed for the
- * call. */
+/* The options of cop_network_launch(). Exactly one of `topology_path`,
+ * `topology_text` and `topology_shape` must be set. Everything is borrowed for
+ * the call. */
 struct cop_launch {
     size_t size;
     const char *topology_path;  /* a topology file */
     const char *topology_text;  /* or such a file's text */
     const char *topology_shape; /* or a shape over `hosts`, such as "8x8" */
-    const char *hosts;          /* host list for the shape; NULL: this host */
+    const char *hosts;          /* host list of the shape; NULL: this host */
     char *const *backend_argv;  /* the back-end and its arguments, ending in
                                    NULL; a NULL pointer: back-ends attach by
                                    themselves with a session file, and the
@@ -97,8 +97,8 @@ struct cop_launch {
     const char *reconfiguration; /* how orphans choose a parent: a name such as
                                     "GP+-WM", see coppice-study(1); NULL:
                                     "NHI-WM" */
-    bool allow_injection; /* programs that have the session file may break
-                             nodes on purpose: see coppice-inject(1) */
+    bool allow_injection; /* programs with the session file may inject faults:
+                             see coppice-inject(1) */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
 
@@ -114,28 +114,28 @@ struct cop_join {
 enum cop_sync {
     COP_WAIT_FOR_ALL, /* one packet from each child */
     COP_DO_NOT_WAIT,  /* each packet alone, at once */
-    COP_TIME_OUT,     /* what came within `wave_timeout_ms` of the first */
+    COP_TIME_OUT,     /* those within `wave_timeout_ms` of the first */
 };
 
-/* What holds of the packets of members when commnodes die, and how it is kept.
- * `guarantee` of the options asks for it; cop_stream_guarantee() tells what was
- * chosen, which is never COP_GUARANTEE_EXACT.
+/* How packets of members are kept exact when commnodes die. `guarantee` of the
+ * options requests a way; cop_stream_guarantee() returns the one chosen, which
+ * is never COP_GUARANTEE_EXACT.
  *
  * All but COP_GUARANTEE_NONE promise: when cop_stream_sync() returns 0, the
  * front-end has every packet that a member sent before, exactly once, whichever
- * commnodes have died, but for those that a filter failed on
- * (COP_EVENT_FILTER_ERROR). They differ in what they ask of the upstream filter,
- * and in how the front-end gets the result. */
+ * commnodes have died, except packets on which a filter failed
+ * (COP_EVENT_FILTER_ERROR). They differ in what they require of the upstream
+ * filter, and in how the front-end gets the result. */
 enum cop_guarantee {
     COP_GUARANTEE_NONE,         /* packets may be lost with a commnode; then the
-                                   next cop_stream_sync() returns 1. A stream
-                                   whose filter allows compensation has it
+                                   next cop_stream_sync() returns 1. If the
+                                   filter allows compensation, the stream has it
                                    nevertheless: it costs nothing before a
                                    commnode dies */
     COP_GUARANTEE_EXACT,        /* the first of those below that the filter and
-                                   the other options allow. With `sum` or `count`
-                                   that is a total, so nothing is received: a
-                                   tool that wants each wave asks for waves */
+                                   the other options allow. With `sum` or
+                                   `count` that is a total, so nothing is
+                                   received: for each wave, request waves */
     COP_GUARANTEE_COMPENSATION, /* children of a commnode that died send their
                                    filter states to the new parent (PROTOCOL 9).
                                    The filter is COP_IDEMPOTENT, not
@@ -143,28 +143,26 @@ enum cop_guarantee {
                                    Results are received, and are in
                                    cop_stream_state() */
     COP_GUARANTEE_TOTAL, /* the front-end keeps a total of everything that
-                                   members have sent (PROTOCOL 17), which
-                                   cop_stream_state() gives; nothing is received.
-                                   With COP_WAIT_FOR_ALL a packet is in the total
-                                   when each member has sent one, or at the next
-                                   sync: where members send unequally often, use
-                                   COP_TIME_OUT or COP_DO_NOT_WAIT
-                                   The filter has `join` and `pack`, is
-                                   COP_ASSOCIATIVE and COP_COMMUTATIVE, and is
-                                   `up_filter` of all nodes */
-    COP_GUARANTEE_WAVES, /* each packet that is received has each member
-                                   that had sent exactly once, in order; what is
-                                   lost is sent again (PROTOCOL 16).
-                                   COP_WAIT_FOR_ALL only. The filter of commnodes
-                                   is COP_STATELESS, or there is none; those of
-                                   front-end and back-ends may have state. With
-                                   `grow` the downstream filter is one-to-one.
-                                   While a member cannot be reached the stream
-                                   waits for it, until it is found or given up */
+                            members have sent (PROTOCOL 17), which
+                            cop_stream_state() returns; nothing is received.
+                            With COP_WAIT_FOR_ALL a packet is in the total when
+                            each member has sent one, or at the next sync: if
+                            some members send more often than others, use
+                            COP_TIME_OUT or COP_DO_NOT_WAIT. The filter has
+                            `join` and `pack`, is COP_ASSOCIATIVE and
+                            COP_COMMUTATIVE, and is `up_filter` of all nodes */
+    COP_GUARANTEE_WAVES, /* each received packet has each member that had sent
+                            exactly once, in order; lost parts are sent again
+                            (PROTOCOL 16). COP_WAIT_FOR_ALL only. The filter of
+                            commnodes is COP_STATELESS, or there is none; those
+                            of front-end and back-ends may have state. With
+                            `grow` the downstream filter is one-to-one. While a
+                            member is unreachable the stream waits for it, until
+                            it is found or given up */
 };
 
-/* How a stream is opened. A filter named NULL passes everything through. The
- * name for one role, where given, goes before the name for all. */
+/* The options of a stream. A filter with the name NULL passes everything
+ * through. If the name for one role is set, it overrides the name for all. */
 struct cop_stream_options {
     size_t size;
     enum cop_sync sync;
@@ -174,91 +172,89 @@ struct cop_stream_options {
     const char *up_filter_backend;
     const char *down_filter;
     const struct cop_packet *parameters; /* for the filters; or NULL */
-    bool grow; /* late joiners become members: they get each packet that
-                  follows; what they send is in the waves after the next
-                  sync, before it may come flagged late. While there is no
+    bool grow; /* back-ends that join later become members: they get each packet
+                  that follows; their packets are in the waves after the next
+                  sync, and before it may be flagged late. While there is no
                   member, calls return -ENODEV */
     enum cop_guarantee guarantee; /* COP_GUARANTEE_NONE unless set. The filters
                                      must also be found by the front-end, which
                                      reads their laws */
-    size_t keep;         /* whole waves: bytes that a back-end keeps because the
-                            front-end has not accepted them yet; then its send
+    size_t keep;         /* whole waves: bytes that a back-end may keep until
+                            the front-end accepts them; beyond it, its send
                             blocks. One packet may exceed it. 0: 4 MiB */
     uint32_t redo_limit; /* whole waves: the stream fails if one wave is sent
-                            again more often than this without success. 0: 8 */
+                            again more often than this. 0: 8 */
 };
 #define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 
-/* What happened to the network. Events come at the front-end, but for those of
- * streams and the end, which come at both ends. */
+/* What happened to the network. Events are for the front-end, except those of
+ * streams and the end, which both ends get. */
 enum cop_event_type {
     COP_EVENT_NODE_SUSPECTED, /* `rank`, a commnode or a back-end, may be lost:
                                  a link to it has failed, or no node has reached
                                  it for `failure_timeout`. It is not lost yet.
-                                 Exactly one of the next four says how that
-                                 ends */
-    COP_EVENT_NODE_BACK,      /* `rank` was suspected, and lives */
+                                 Exactly one of the next four events follows */
+    COP_EVENT_NODE_BACK,      /* `rank` was suspected, and is alive */
     COP_EVENT_NODE_ADOPTED,   /* `rank`, a commnode or a back-end, has found
-                                 another parent and has recovered: `parent`,
-                                 `lost_parent` and `recovery` say how. It may
-                                 have been suspected, or not */
-    COP_EVENT_NODE_LOST,      /* `rank`, a commnode, is dead, or is given up for
+                                 another parent and has recovered: see `parent`,
+                                 `lost_parent` and `recovery`. It may have been
+                                 suspected, or not */
+    COP_EVENT_NODE_LOST,      /* `rank`, a commnode, is dead or given up for
                                  good; it may have been suspected, or not */
-    COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is no longer a member: the
-                                 same */
+    COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is no longer a member, for
+                                 the same reasons */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
     COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
-                                 names the links that were lost since the sync
-                                 before, as "7-3, 8-3", child and parent */
+                                 names the links lost since the previous sync,
+                                 as "7-3, 8-3", child and parent */
     COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */
     COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
     COP_EVENT_ENDED,          /* the network has ended; `text` says why */
-    COP_EVENT_NODE_REFUSED,   /* `rank` sent what it may not send; `text` says
-                                 what. The link to it was closed; it may come
-                                 back on another one */
+    COP_EVENT_NODE_REFUSED,   /* `rank` sent something forbidden, as `text`
+                                 says. The link to it was closed; it may return
+                                 on another one */
     COP_EVENT_STREAM_FAILED,  /* `stream_id` has ended with an error, in the
-                                 whole tree: a filter of it has crashed the
-                                 commnode `rank`, or has hung in two, the
-                                 second of which is `rank`; or it has
-                                 COP_GUARANTEE_WAVES, and one wave was sent again
-                                 `redo_limit` times in vain. `text` says why.
-                                 Other streams go on */
+                                 whole tree: one of its filters has crashed the
+                                 commnode `rank`, or has hung in two, of which
+                                 `rank` is the second; or it has
+                                 COP_GUARANTEE_WAVES, and one wave was sent
+                                 again `redo_limit` times without success.
+                                 `text` says why. Other streams continue */
     COP_EVENT_REDO, /* COP_GUARANTEE_WAVES: a part of a wave of `stream_id` was
-                       lost with a node, and its back-ends send again what
-                       the front-end has not accepted. `epoch` and `wave`:
-                       the first wave of that;
-                       `generation`: how often so far; `members` of the stream
-                       are expected in it */
+                       lost with a node, and its back-ends send again what the
+                       front-end has not accepted. `epoch` and `wave`: the first
+                       wave of that; `generation`: how often so far; `members`:
+                       how many members are expected in it */
 };
 
-/* What the recovery of one orphan took, in microseconds of its own clock: the
- * breakdown of the dissertation's chapter 8 (8.2.3), l(new_parent) +
- * l(connect) + l(compensate) + l(cleanup). The four do not overlap, so they
- * are at most `overall_us` together; what is left of that are the pauses
- * between two rounds of candidates (PROTOCOL 7.4). */
+/* The duration of an orphan's recovery, in microseconds of its own clock: the
+ * breakdown of the dissertation's chapter 8 (8.2.3), l(new_parent) + l(connect)
+ * + l(compensate) + l(cleanup). The four do not overlap, so together they are
+ * at most `overall_us`; the rest are the pauses between two rounds of
+ * candidates (PROTOCOL 7.4). */
 struct cop_recovery {
-    uint64_t choose_us;     /* list the candidates (PROTOCOL 7.3), from when the
-                               loss was noticed until the first is to be
-                               called; again after each pause */
-    uint64_t connect_us;    /* all attempts, those that failed too: connect,
-                               prove the key (PROTOCOL 1.2), ask, wait for the
-                               probe of the path to the root (8.3) and for the
-                               answer */
-    uint64_t compensate_us; /* have filters pack their states, and hand the last
-                               of them to the connection (9.1); waiting for a
-                               filter that computes is in it. 0 without
+    uint64_t choose_us;     /* list the candidates (PROTOCOL 7.3), from the
+                               detection of the loss to the call of the first;
+                               again after each pause */
+    uint64_t connect_us;    /* all attempts, including those that failed:
+                               connect, prove the key (PROTOCOL 1.2), ask, wait
+                               for the probe of the path to the root (8.3) and
+                               for the answer */
+    uint64_t compensate_us; /* have filters pack their states, and pass the last
+                               state to the connection (9.1); includes waiting
+                               for a filter that computes. 0 without
                                COP_GUARANTEE_COMPENSATION and _TOTAL */
     uint64_t cleanup_us;    /* with the new parent: table and records (6.4),
                                claims and routes (10.1), feeds (10.4) */
-    uint64_t overall_us;    /* from when the loss was noticed (the connection
-                               ended, or `failure_timeout` ran out) until all
-                               of the above was done */
-    uint32_t attempts;      /* candidates that were called; 1 if the first took
-                               it */
+    uint64_t overall_us;    /* from the detection of the loss (the connection
+                               ended, or `failure_timeout` ran out) until all of
+                               the above was done */
+    uint32_t attempts;      /* candidates that were called; 1 if the first
+                               accepted */
 };
 
-/* One event; `rank` and `stream_id` where the type says so, else 0. */
+/* One event; `rank` and `stream_id` are 0 unless the type uses them. */
 struct cop_event {
     size_t size;
     enum cop_event_type type;
@@ -267,8 +263,8 @@ struct cop_event {
     char text[256];
     /* of COP_EVENT_NODE_ADOPTED: */
     uint32_t parent;      /* the new one */
-    uint32_t lost_parent; /* the one that was lost: the same rank if only the
-                             link to it was */
+    uint32_t lost_parent; /* the lost one: the same rank if only the link to it
+                             was lost */
     struct cop_recovery recovery;
     /* of COP_EVENT_REDO: */
     uint32_t generation;
@@ -278,12 +274,12 @@ struct cop_event {
 };
 #define COP_EVENT_INIT COP_INIT(cop_event)
 
-/* A node that is missing since the launch. */
+/* A node left out of the launch. */
 struct cop_absentee {
     size_t size;
     uint32_t rank;
     const char *host;   /* as the topology names it */
-    const char *reason; /* why, with the last words of ssh where it said any */
+    const char *reason; /* why, with the last output of ssh, if any */
 };
 #define COP_ABSENTEE_INIT COP_INIT(cop_absentee)
 
@@ -298,15 +294,15 @@ struct cop_absentee {
  *
  * Under COP_MISSING_SKIP a node that cannot be started, or dies, or does not
  * answer within `start_timeout`, is left out: the children of a commnode are
- * then started by the node that was to start it. The launch fails only if no
- * back-end is left.
+ * then started by the node that should have started it. The launch fails only
+ * if no back-end is left.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL     the topology or an option is wrong
  *   -E2BIG      the topology, the shape or the host list is above a limit
  *   -ENOENT     a program was not found
  *   -ETIMEDOUT  `launch_timeout` has passed; the text names what is missing
- *   -EHOSTUNREACH  a host could not be reached; the text has its words
+ *   -EHOSTUNREACH  a host could not be reached; the text quotes the launcher
  *   -ENOMEM, -EMFILE and others from the system */
 COP_API int cop_network_launch(struct cop_network **out,
                                const struct cop_launch *launch,
@@ -322,32 +318,32 @@ COP_API int cop_network_missing(struct cop_network *network,
                                 size_t index,
                                 struct cop_absentee *out);
 
-/* Write a session file, mode 0600, with which back-ends may attach. It holds
- * the session's key, and lists the nodes that live: the file that was written
- * last is replaced when one dies, until it is removed. Returns 0 or a negative
- * errno with a sentence. */
+/* Write a session file, mode 0600, with which back-ends may attach. It contains
+ * the session's key and the live nodes. The last file written is updated when a
+ * node dies, until the file is removed. Returns 0 or a negative errno with a
+ * sentence. */
 COP_API int cop_network_write_session(struct cop_network *network,
                                       const char *path,
                                       struct cop_error *error);
 
-/* Join the network that started this program, or the one of a session file.
- * The session file must belong to this process's effective user, root included,
- * and be closed to others: it names directories whose filters are run.
+/* Join the network that started this program, or the one of a session file. The
+ * session file must belong to this process's effective user, root included, and
+ * be closed to others: it names directories whose filters are run.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -ENOTCONN   not started by a network, and no session file was given
- *   -EACCES     the other side does not know our key, or we not its; or the
- *               session file is another user's or open to others
+ *   -EACCES     the other side has another key; or the session file belongs to
+ *               another user or is open to others
  *   -EMFILE     this process may have fewer than 64 descriptors
  *   -ECONNREFUSED  no node accepted this back-end: none listens, the launch has
- *               left this back-end out, or the node is an orphan itself. Every
- *               node of a session file was tried in turn, for two seconds
+ *                  left it out, or the node is an orphan itself. Every node of
+ *                  a session file was tried in turn, for two seconds
  *   -ETIMEDOUT  no answer in time */
 COP_API int cop_network_join(struct cop_network **out,
                              const struct cop_join *join,
                              struct cop_error *error);
 
-/* Our rank: 0 at the front-end. */
+/* The rank of this node: 0 at the front-end. */
 COP_API uint32_t cop_network_rank(const struct cop_network *network);
 
 /* A descriptor for poll(): readable exactly while a receive or an event would
@@ -358,11 +354,11 @@ COP_API uint32_t cop_network_rank(const struct cop_network *network);
  * Returns the descriptor, -EMFILE and others from the system, or -EPERM. */
 COP_API int cop_network_fd(const struct cop_network *network);
 
-/* Receive the next packet of any stream. A back-end learns of its
- * streams by this call. `stream` may be NULL. The packet is the caller's.
+/* Receive the next packet of any stream. A back-end gets its streams from this
+ * call. `stream` may be NULL. The packet is the caller's.
  *
  * Returns 0, or:
- *   -EAGAIN     nothing came within `timeout_ms`
+ *   -EAGAIN     nothing arrived within `timeout_ms`
  *   -ENOTCONN   the network has ended and nothing is left */
 COP_API int cop_network_receive(struct cop_network *network,
                                 struct cop_stream **stream,
@@ -375,22 +371,22 @@ COP_API int cop_network_event(struct cop_network *network,
                               struct cop_event *event,
                               int timeout_ms);
 
-/* The stream of number `id`, as named by an event; NULL if there is none (any
+/* The stream with number `id`, as in an event; NULL if there is none (any
  * more). Borrowed from the network. */
 COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
                                               uint32_t id);
 
-/* End the network, from the front-end: sync what is open, tell all nodes, wait
- * for them up to `timeout_ms`, then kill what is still alive, which may take
- * some seconds more for each level of the tree. What was delivered can be
- * received afterwards. At a back-end: leave it. Returns 0, or -ETIMEDOUT if
- * some had to be killed. */
+/* End the network, from the front-end: sync all open streams, tell all nodes,
+ * wait for them up to `timeout_ms`, then kill those that still run, which may
+ * take some seconds more for each level of the tree. Packets delivered before
+ * can be received afterwards. At a back-end: leave the network. Returns 0, or
+ * -ETIMEDOUT if some nodes had to be killed. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
-/* Leave the network, from a back-end, when all that it has sent on streams with
- * COP_GUARANTEE_WAVES has been accepted by the front-end; at once if it has sent
- * nothing on one.
- * Without such streams this is cop_network_shutdown().
+/* Leave the network, from a back-end, when the front-end has accepted
+ * everything that the back-end has sent on streams with COP_GUARANTEE_WAVES; at
+ * once if it has sent nothing on such a stream. Without such streams this is
+ * cop_network_shutdown().
  *
  * Returns 0, or:
  *   -ETIMEDOUT  not within `timeout_ms`: the back-end has not left, and `error`
@@ -401,8 +397,8 @@ COP_API int cop_network_leave(struct cop_network *network,
                               int timeout_ms,
                               struct cop_error *error);
 
-/* Free `network` and its streams, after a shutdown of 10 s if there was none.
- * NULL is fine. */
+/* Free `network` and its streams. If it was not shut down, shut it down first,
+ * with a time-out of 10 s. NULL is fine. */
 COP_API void cop_network_free(struct cop_network *network);
 
 /* ---- sets of back-ends -------------------------------------------------
@@ -421,12 +417,12 @@ COP_API int cop_communicator_new(struct cop_communicator **out,
 /* Free `communicator`. NULL is fine. */
 COP_API void cop_communicator_free(struct cop_communicator *communicator);
 
-/* All back-ends. Borrowed: valid until the network is freed; back-ends that
- * join later come to it, lost ones leave it. */
+/* All back-ends. Borrowed: valid until the network is freed. Back-ends that
+ * join later are added, lost ones removed. */
 COP_API const struct cop_communicator *cop_network_everyone(
     struct cop_network *network);
 
-/* How many members it has now. */
+/* How many members the communicator has now. */
 COP_API size_t
 cop_communicator_size(const struct cop_communicator *communicator);
 
@@ -441,21 +437,21 @@ COP_API uint32_t cop_communicator_rank(
  * See also: cop_packet_new(3), cop_network_receive(3), coppice(7),
  * coppice-filter(7) */
 
-/* Open a stream to the members of `communicator`: done when every member has
- * answered. Front-end only. The stream belongs to the network and is freed
- * with it, or by cop_stream_close().
+/* Open a stream to the members of `communicator`; returns when every member has
+ * answered. Front-end only. The stream belongs to the network and is freed with
+ * it, or by cop_stream_close().
  *
- * A member that the front-end has not reached for `failure_timeout` is not
- * waited for. When it can be reached again it gets the stream and what was sent
- * on it; otherwise it is given up. If it cannot load a filter, the event is
- * COP_EVENT_FILTER_ERROR.
+ * The call does not wait for a member that the front-end has not reached for
+ * `failure_timeout`. If that member can be reached again, it gets the stream
+ * and all packets sent on it; otherwise it is given up. If it cannot load a
+ * filter, the event is COP_EVENT_FILTER_ERROR.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
- *   -EINVAL     an option is wrong, or the filters do not allow `guarantee`: the
- *               text says why
- *   -ELIBBAD    a filter could not be loaded, or the one that another node has
- *               does not allow `guarantee`; the text names the node and quotes
- *               the loader
+ *   -EINVAL     an option is wrong, or the filters do not allow `guarantee`:
+ *               the text says why
+ *   -ELIBBAD    a filter could not be loaded, or another node's filter does not
+ *               allow `guarantee`; the text names the node and quotes the
+ *               loader
  *   -ETIMEDOUT  no answer within `open_timeout`; the text names the members
  *               that have not answered */
 COP_API int cop_stream_open(struct cop_stream **out,
@@ -464,12 +460,12 @@ COP_API int cop_stream_open(struct cop_stream **out,
                             const struct cop_stream_options *options,
                             struct cop_error *error);
 
-/* Close `stream`: nothing more can be sent or received on it. At the
- * front-end this closes it everywhere, behind what was sent. NULL is fine.
+/* Close `stream`: nothing more can be sent or received on it. At the front-end
+ * this closes it everywhere, after all packets sent before. NULL is fine.
  *
- * A back-end closes each stream that it has from cop_network_receive() or
- * cop_network_stream(), also when the front-end has closed it before: the
- * pointer is valid, and about 100 bytes are kept, until then. */
+ * A back-end must close each stream that it got from cop_network_receive() or
+ * cop_network_stream(), even if the front-end has closed it before. Until then
+ * the pointer is valid, and about 100 bytes are kept. */
 COP_API void cop_stream_close(struct cop_stream *stream);
 
 /* The stream's number, the same in every node. Never 0, never reused. */
@@ -477,21 +473,21 @@ COP_API uint32_t cop_stream_id(const struct cop_stream *stream);
 
 /* Send one packet on `stream`: down from the front-end, up from a back-end.
  *
- * The values are copied before return. The packet is queued and leaves by
- * itself (PROTOCOL 14.3). Without credit the call drives the network until
- * there is some, up to the stream's send time-out. Credit comes back when the
- * other end receives: a front-end and a back-end that both only send wait for
- * each other for ever. Set a send time-out, and receive when a send is -EAGAIN.
+ * The values are copied before return. The packet is queued, and sent without
+ * another call (PROTOCOL 14.3). Without credit the call drives the network
+ * until there is some, up to the stream's send time-out. Credit returns when
+ * the other end receives: a front-end and a back-end that both only send block
+ * each other for ever. Set a send time-out, and receive on -EAGAIN.
  *
- * tag      COP_TAG_FIRST or more: the application's number for what this is
- * format   what follows, as in packet.h, such as "%d %s %alf"
+ * tag      COP_TAG_FIRST or more: the application's number for its kind
+ * format   the types of the values, as in packet.h, such as "%d %s %alf"
  *
  * Returns 0, or:
  *   -EINVAL    `format` is malformed, or `tag` is reserved
  *   -EMSGSIZE  the packet is above COP_PACKET_MAX
  *   -EAGAIN    no credit within the send time-out; nothing was queued
  *   -ENODEV    at the front-end: the stream has no living member; nothing was
- *              queued. A member that joins ends that (`grow`)
+ *              queued. If a member joins (`grow`), sends work again
  *   -EIO       the stream has failed: COP_EVENT_STREAM_FAILED says why
  *   -ENOTCONN  the stream was closed or the network has ended
  *   -ENOMEM    out of memory; nothing was queued */
@@ -504,22 +500,22 @@ COP_API int cop_stream_send(struct cop_stream *stream,
 COP_API int cop_stream_send_packet(struct cop_stream *stream,
                                    const struct cop_packet *packet);
 
-/* How long a send may wait for credit: COP_FOREVER at first. */
+/* Set how long a send may wait for credit. The default is COP_FOREVER. */
 COP_API void cop_stream_set_send_timeout(struct cop_stream *stream,
                                          int timeout_ms);
 
-/* Hand queued packets to the network now. Rarely needed: they leave within
- * 1 ms by themselves. Returns 0, or -EIO or -ENOTCONN as above. */
+/* Write queued packets to the network now. Rarely needed: they are sent within
+ * 1 ms anyway. Returns 0, or -EIO or -ENOTCONN as above. */
 COP_API int cop_stream_flush(struct cop_stream *stream);
 
 /* Receive the next packet of `stream`; the packet is the caller's.
  *
  * Returns 0, or:
- *   -EAGAIN    nothing came within `timeout_ms`
- *   -ENODEV    at the front-end: the stream has no living member, and all that
- *              members had sent was received. A call that waits returns this
- *              when the last member is lost (COP_EVENT_BACKEND_LOST). When a
- *              member joins (`grow`), packets can come again
+ *   -EAGAIN    nothing arrived within `timeout_ms`
+ *   -ENODEV    at the front-end: the stream has no living member, and all
+ *              packets of members were received. A call that waits returns this
+ *              when the last member is lost (COP_EVENT_BACKEND_LOST). If a
+ *              member joins (`grow`), packets can arrive again
  *   -EIO       the stream has failed, and nothing is left
  *   -ENOTCONN  the stream was closed or the network has ended, and nothing is
  *              left */
@@ -528,21 +524,20 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
                                int timeout_ms);
 
 /* Wait until everything that members have sent in answer to packets from before
- * this call is in the front-end's state and can be received. Front-end only.
- * A member has answered when its application has received every earlier packet
+ * this call is in the front-end's state and can be received. Front-end only. A
+ * member has answered when its application has received every earlier packet
  * and calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
  * Returns 0; or 1 if something may have been lost with a link since the last
  * sync, which happens only if cop_stream_guarantee() is COP_GUARANTEE_NONE.
- * COP_EVENT_STREAM_LOSSY names the links, and what was lost does not come later.
- * If several threads are in this
- * call for one stream, each of them returns 1. Or:
- *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without
- *                a path to the front-end, or, if there are none, the members of
- *                each branch below the front-end in which some have not settled,
- *                or, if there are none, says what is waited for
- *   -ENODEV      no member lives, or the last has died meanwhile: as in
- *                cop_stream_receive()
+ * COP_EVENT_STREAM_LOSSY names the links; lost packets do not arrive later. If
+ * several threads are in this call for one stream, each of them returns 1. Or:
+ *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without a
+ *                path to the front-end, or, if there are none, the members of
+ *                each branch below the front-end in which some have not
+ *                settled, or, if there are none, what the call waits for
+ *   -ENODEV      no member is alive, or the last one died during the call: as
+ *                in cop_stream_receive()
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
  *   -EIO         the stream has failed: COP_EVENT_STREAM_FAILED says why
  *   -ENOTCONN    the stream was closed or the network has ended */
@@ -550,21 +545,21 @@ COP_API int cop_stream_sync(struct cop_stream *stream,
                             int timeout_ms,
                             struct cop_error *error);
 
-/* Declare that every packet received so far is dealt with: for a back-end that
+/* Declare every packet received so far as processed: for a back-end that
  * receives a command and then only sends. Returns 0 or -ENOTCONN. */
 COP_API int cop_stream_settle(struct cop_stream *stream);
 
-/* The front-end's filter state: everything that has come up since the stream
- * began, compensation included, as the filter's get_state or pack gives it.
- * After cop_stream_sync() it has everything that was sent before. Front-end
- * only; the packet is the caller's.
+/* The state of the front-end's filter, as its get_state or pack gives it:
+ * everything that has arrived since the stream began, compensation included.
+ * After cop_stream_sync() it contains everything sent before. Front-end only;
+ * the packet is the caller's.
  *
- * Under COP_GUARANTEE_TOTAL: the total of everything that the members, and those
- * that have left, have sent, each packet once. The part of a back-end that died
- * or was given up is not in it. Packets that wait for those of other members, as
- * options.sync has it, are not in it yet; a sync takes them in. While nodes look
- * for a parent the total may lack members, or have one twice: then the call
- * returns 1.
+ * Under COP_GUARANTEE_TOTAL: the total of everything sent by the members, and
+ * by former members that have left, each packet once. It does not contain the
+ * part of a back-end that died or was given up. Packets that wait for those of
+ * other members, according to options.sync, are not in it yet; a sync adds
+ * them. While nodes look for a parent the total may lack members, or contain
+ * one twice: then the call returns 1.
  *
  * Returns 0; 1 if such a total is not exact now (NULL: it lacks all); or:
  *   -EAGAIN      not within `timeout_ms`
@@ -579,9 +574,9 @@ COP_API int cop_stream_state(struct cop_stream *stream,
                              struct cop_packet **packet,
                              int timeout_ms);
 
-/* Give the stream's filters new parameters, in order with what is sent.
- * Front-end only. Results as cop_stream_send(), but for -ENODEV: a member that
- * joins later gets them. */
+/* Give the stream's filters new parameters, in order with the packets sent.
+ * Front-end only. Results as cop_stream_send(), but without -ENODEV: a member
+ * that joins later gets the parameters. */
 COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       const char *format,
                                       ...);
@@ -589,13 +584,14 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
 /* The guarantee that `stream` keeps: COP_GUARANTEE_COMPENSATION, _TOTAL, _WAVES
  * or _NONE. `reason`, if not NULL, is set to a static sentence if the result is
  * COP_GUARANTEE_NONE, otherwise to NULL; "it" in this sentence is the upstream
- * filter. A back-end speaks of its own filter only. */
+ * filter. A back-end's result is only about its own filter. */
 COP_API enum cop_guarantee cop_stream_guarantee(const struct cop_stream *stream,
                                                 const char **reason);
 
 /* How many packets and bytes this back-end has sent on an exact stream
  * (COP_GUARANTEE_WAVES) that the front-end has not accepted yet. The pointers
- * may be NULL. Returns 0, -EPERM at a front-end, -EOPNOTSUPP without COP_GUARANTEE_WAVES, or -ENOTCONN. */
+ * may be NULL. Returns 0, -EPERM at a front-end, -EOPNOTSUPP without
+ * COP_GUARANTEE_WAVES, or -ENOTCONN. */
 COP_API int cop_stream_unfinal(const struct cop_stream *stream,
                                size_t *packets,
                                size_t *bytes);

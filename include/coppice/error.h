@@ -1,7 +1,7 @@
-/* error.h - what every public header needs: visibility, and errors in words.
+/* error.h - the base of all public headers: visibility, and errors in words.
  *
- * Functions return 0 or a count, or a negative errno. Where a number cannot
- * say enough, they also fill a `struct cop_error` that the caller passed. */
+ * Functions return 0 or a count, or a negative errno. If a number is not
+ * enough, they also fill a `struct cop_error` that the caller passed. */
 #ifndef COPPICE_ERROR_H
 #define COPPICE_ERROR_H
 
@@ -11,8 +11,8 @@ extern "C" {
 
 #define COP_API __attribute__((visibility("default")))
 
-/* What each `COP_..._INIT` is made of: `size` set, the rest zero. In C++, which
- * has no designated initialisers before C++20, it is a value. */
+/* The base of each `COP_..._INIT`: `size` is set, the rest is zero. In C++,
+ * which has no designated initialisers before C++20, it is a value. */
 #ifdef __cplusplus
 extern "C++" {
 template <typename type> inline type cop_init()
@@ -40,8 +40,8 @@ struct cop_error {
  *
  * See also: coppice(7), cop_filter_fail(3) */
 
-/* Write a sentence into `error` and give `code` back, so that "say and fail"
- * is one line: `return cop_error_set(error, -EINVAL, "%s: no leaf", path);`
+/* Write a sentence into `error` and return `code`, so that a failure is one
+ * line: `return cop_error_set(error, -EINVAL, "%s: no leaf", path);`
  *
  * error    may be NULL: then only the code is returned
  * code     a negative errno

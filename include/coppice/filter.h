@@ -33,18 +33,18 @@ extern "C" {
 enum cop_law {
     COP_ASSOCIATIVE = 1 << 0, /* the grouping of inputs does not matter */
     COP_COMMUTATIVE = 1 << 1, /* the order of inputs does not matter */
-    COP_IDEMPOTENT = 1 << 2,  /* an input that comes twice counts once */
-    COP_INVERTIBLE = 1 << 3,  /* `difference` removes inputs again */
+    COP_IDEMPOTENT = 1 << 2,  /* a repeated input counts once */
+    COP_INVERTIBLE = 1 << 3,  /* `difference` removes inputs */
     COP_STATELESS = 1 << 4,   /* a wave's output depends on that wave alone */
     COP_IDENTITY = 1 << 5,    /* a wave of one packet gives that packet: such
-                                 a call may be left out (stateless ones) */
+                                 calls of stateless filters may be skipped */
     COP_ONE_TO_ONE = 1 << 6,  /* downstream: one packet out for one in */
 };
 
-/* One call of a filter, read and answered through the functions below. */
+/* One call of a filter: its input and output, for the functions below. */
 struct cop_filter_call;
 
-/* What a filter exports. Leave out what is optional by not naming it. */
+/* The exported filter. Optional members may be left out. */
 struct cop_filter {
     uint32_t abi;        /* COP_FILTER_ABI */
     uint32_t size;       /* sizeof(struct cop_filter) */
@@ -61,24 +61,24 @@ struct cop_filter {
     /* Free that state. Required with `init`. */
     void (*free)(void *state);
 
-    /* Wave filter: take the packets of one wave, emit what goes on. `state`
+    /* Wave filter: take the packets of one wave, and emit the output. `state`
      * is what `init` made, or NULL. Returns 0, or a negative errno after
-     * cop_filter_fail() has said why. */
+     * cop_filter_fail() with the reason. */
     int (*filter)(void *state, struct cop_filter_call *call);
 
-    /* Wave filter, optional: pack the state so that the filter, given the
-     * packet in a wave of its own, has taken in everything that this one has.
-     * With COP_IDEMPOTENT it allows COP_GUARANTEE_COMPENSATION. NULL in `out`
-     * means "nothing yet". Returns 0 or a negative errno. */
+    /* Wave filter, optional: pack the state, so that a filter that gets the
+     * packet as a wave has taken in everything that this filter has. With
+     * COP_IDEMPOTENT it allows COP_GUARANTEE_COMPENSATION. NULL in `out` means
+     * "nothing yet". Returns 0 or a negative errno. */
     int (*get_state)(void *state, struct cop_packet **out);
 
-    /* Join filter: take `packet` into `state`. On error `state` must be as
-     * before. Returns 0, or a negative errno. */
+    /* Join filter: join `packet` into `state`. On error `state` must be
+     * unchanged. Returns 0, or a negative errno. */
     int (*join)(void *state,
                 const struct cop_packet *packet,
                 struct cop_filter_call *call);
 
-    /* Join filter: take out of `newer` what `older` has already. */
+    /* Join filter: remove from `newer` what `older` contains. */
     int (*difference)(void *newer, const void *older);
 
     /* Join filter: the packet whose join into an empty state gives `state`;
@@ -87,7 +87,7 @@ struct cop_filter {
 };
 
 /* Export `filter`, a `struct cop_filter`: one line at the end of the file. In
- * C++ it stands outside of all namespaces. (A constant is local to its file in
+ * C++ it must be outside all namespaces. (A constant is local to its file in
  * C++ unless it was declared before.) */
 #ifdef __cplusplus
 #define COP_FILTER_EXTERN extern "C"
@@ -111,8 +111,8 @@ COP_API size_t cop_filter_packet_count(const struct cop_filter_call *call);
 COP_API const struct cop_packet *cop_filter_packet(
     const struct cop_filter_call *call, size_t index);
 
-/* The rank of the child that packet `index` came from; upwards in a back-end,
- * and downwards, the node that it came from. */
+/* The rank of the child that packet `index` came from. Upwards in a back-end it
+ * is this node's; downwards the parent's, or this node's at the front-end. */
 COP_API uint32_t cop_filter_inlet(const struct cop_filter_call *call,
                                   size_t index);
 
@@ -122,13 +122,13 @@ COP_API int cop_filter_emit(struct cop_filter_call *call,
                             struct cop_packet *packet);
 
 /* Send `packet` against the direction of this call: to all children that have
- * members, or to the parent. It belongs to no wave, and is lost with a link
+ * members, or to the parent. It belongs to no wave, and is lost if a link is
  * (PROTOCOL 5.6). `packet` is taken. Returns 0 or -ENOMEM. */
 COP_API int cop_filter_emit_against(struct cop_filter_call *call,
                                     struct cop_packet *packet);
 
-/* Say why this call fails; the text becomes an event at the front-end.
- * Returns -EPROTO, to be returned from the filter. */
+/* Give the reason why this call fails; it becomes the text of an event at the
+ * front-end. Returns -EPROTO, which the filter must return. */
 COP_API int cop_filter_fail(struct cop_filter_call *call,
                             const char *format,
                             ...) __attribute__((format(printf, 2, 3)));
@@ -143,7 +143,7 @@ COP_API bool cop_filter_is_upward(const struct cop_filter_call *call);
 /* The number of the wave in this call, as cop_packet_wave(). */
 COP_API uint64_t cop_filter_wave(const struct cop_filter_call *call);
 
-/* How many back-ends' data is in this wave. */
+/* The number of back-ends with data in this wave. */
 COP_API uint32_t cop_filter_contributors(const struct cop_filter_call *call);
 
 /* This node's rank. */
@@ -155,8 +155,8 @@ COP_API uint32_t cop_filter_depth(const struct cop_filter_call *call);
 /* How many living children this node has. */
 COP_API uint32_t cop_filter_child_count(const struct cop_filter_call *call);
 
-/* Whether this node is the front-end. In `init` with COP_GUARANTEE_TOTAL: whether
- * this state is packed for the application. */
+/* Whether this node is the front-end. In `init` with COP_GUARANTEE_TOTAL:
+ * whether this state will be packed for the application. */
 COP_API bool cop_filter_is_root(const struct cop_filter_call *call);
 
 /* Whether this node is a back-end. */

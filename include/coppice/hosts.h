@@ -1,6 +1,6 @@
 /* coppice/hosts.h - lists of hosts, as people write them: node[01-32,40],login
  *
- * The same lists as coppice-topgen(1) and the `hosts` of a launch take. */
+ * coppice-topgen(1) and the `hosts` of a launch take the same lists. */
 #ifndef COPPICE_HOSTS_H
 #define COPPICE_HOSTS_H
 
@@ -30,7 +30,7 @@ COP_API int cop_hosts_new(struct cop_hosts **out,
 /* Free `hosts`. NULL is fine. */
 COP_API void cop_hosts_free(struct cop_hosts *hosts);
 
-/* How many hosts there are: 1 or more, one that is named twice twice. */
+/* How many hosts the list has: 1 or more; repeated names count each time. */
 COP_API size_t cop_hosts_count(const struct cop_hosts *hosts);
 
 /* Host `index`, in the order of the list; borrowed. NULL past the last. */

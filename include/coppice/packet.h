@@ -34,7 +34,7 @@ extern "C" {
 
 struct cop_packet; /* opaque, immutable, reference-counted */
 
-/* What one value is. An array has the type of its elements. */
+/* The type of a value. An array has the type of its elements. */
 enum cop_type {
     COP_CHAR,
     COP_UCHAR,
@@ -49,7 +49,7 @@ enum cop_type {
     COP_STRING,
 };
 
-/* How an item is written in a format. */
+/* The form of an item in a format. */
 enum cop_shape {
     COP_SCALAR,  /* %X */
     COP_ARRAY,   /* %aX, 32-bit count */
@@ -59,8 +59,8 @@ enum cop_shape {
 /* One value, for code that does not know the format beforehand.
  *
  * `data` points at `count` elements of `type` (1 for a scalar); strings are
- * `const char *` elements. In a value that was read from a packet, `data` is
- * borrowed from the packet. */
+ * `const char *` elements. In a value read from a packet, `data` is borrowed
+ * from the packet. */
 struct cop_value {
     enum cop_type type;
     enum cop_shape shape;
@@ -76,9 +76,9 @@ struct cop_value {
 /* Pack values into a new packet.
  *
  * out      the packet, with one reference; free it with cop_packet_free()
- * tag      the application's own number for what this is
- * format   what follows: scalars by value, strings as `const char *`, arrays
- *          as pointer and count. The values are copied.
+ * tag      the application's own number for this kind of packet
+ * format   the types of the values: scalars by value, strings as `const char
+ *          *`, arrays as pointer and count. The values are copied.
  *
  * Returns 0, or:
  *   -EINVAL    `format` is malformed, or a string is NULL
@@ -105,7 +105,7 @@ COP_API int cop_packet_new_values(struct cop_packet **out,
 /* Take one more reference to `packet`. Returns `packet`. */
 COP_API struct cop_packet *cop_packet_ref(const struct cop_packet *packet);
 
-/* Give a reference back; the last one frees the packet. NULL is fine. */
+/* Release a reference; the last one frees the packet. NULL is fine. */
 COP_API void cop_packet_free(struct cop_packet *packet);
 
 /* Read all values: a pointer for each scalar and string; for each array a
@@ -135,23 +135,23 @@ COP_API int cop_packet_value_count(const struct cop_packet *packet);
  * valid until the packet is freed. NULL if the packet is damaged. */
 COP_API const char *cop_packet_format(const struct cop_packet *packet);
 
-/* The application's number for what this packet is. */
+/* The application's number for this kind of packet. */
 COP_API int32_t cop_packet_tag(const struct cop_packet *packet);
 
 /* The rank of the node that made this packet; UINT32_MAX until it is sent. */
 COP_API uint32_t cop_packet_origin(const struct cop_packet *packet);
 
-/* How many back-ends' data is in this packet; 0 for a compensation. */
+/* The number of back-ends with data in this packet; 0 for a compensation. */
 COP_API uint32_t cop_packet_contributors(const struct cop_packet *packet);
 
-/* The number of the wave that this packet belongs to, from 1 in each epoch;
- * 0 where there are no waves. Downwards: the packet's number. */
+/* The number of the packet's wave, counted from 1 in each epoch; 0 on a stream
+ * without waves. Downwards: the packet's number. */
 COP_API uint64_t cop_packet_wave(const struct cop_packet *packet);
 
 /* The epoch of that wave: how many syncs its senders had settled. */
 COP_API uint32_t cop_packet_epoch(const struct cop_packet *packet);
 
-/* Whether this packet came after its wave was released (PROTOCOL 4.5). */
+/* Whether this packet arrived after its wave was released (PROTOCOL 4.5). */
 COP_API bool cop_packet_is_late(const struct cop_packet *packet);
 
 /* Whether this packet is the result of a compensation (PROTOCOL 9.2). */

@@ -1,10 +1,10 @@
-/* status.h - watching a network from outside, and breaking it on purpose.
+/* status.h - watch a network from outside, and inject faults into it.
  *
  * A program that can read a network's session file (see `session_path` in
  * coppice.h) may ask the front-end for the state of all nodes. If the network
- * was launched with `allow_injection`, it may also have a node broken. It does
- * not become part of the network: each call connects to the front-end, proves
- * that it knows the session's key, sends one request, and closes. */
+ * was launched with `allow_injection`, the program may also inject a fault into
+ * a node. It does not become part of the network: each call connects to the
+ * front-end, proves the session's key, sends one request, and closes. */
 #ifndef COPPICE_STATUS_H
 #define COPPICE_STATUS_H
 
@@ -14,12 +14,12 @@
 extern "C" {
 #endif
 
-struct cop_status; /* all nodes of a network, as they were at one moment */
+struct cop_status; /* all nodes of a network, at one moment */
 
 /* The state of a node. */
 enum cop_state {
-    COP_STATE_UP,       /* it answers, and all that is below it is up */
-    COP_STATE_DEGRADED, /* it answers, and something below it is not up */
+    COP_STATE_UP,       /* it answers, and all nodes below it are up */
+    COP_STATE_DEGRADED, /* it answers, and a node below it is not up */
     COP_STATE_SILENT,   /* it is linked, but has not answered in time */
     COP_STATE_ORPHAN,   /* it has lost its parent, or the link to it, and has no
                            new one yet; it may be dead */
@@ -34,7 +34,7 @@ enum cop_role {
     COP_BACKEND,
 };
 
-/* In the place of a rank, or of a time: none, or not known. */
+/* The value for no rank, and for an unknown time. */
 #define COP_RANK_NONE    UINT32_MAX
 #define COP_TIME_UNKNOWN UINT32_MAX
 
@@ -42,24 +42,24 @@ enum cop_role {
 struct cop_status_node {
     size_t size;
     uint32_t rank;
-    uint32_t parent; /* COP_RANK_NONE at the front-end. Of one that is lost: the
-                        last that is known */
+    uint32_t parent; /* COP_RANK_NONE at the front-end; of a lost node, the last
+                        one known */
     enum cop_role role;
     enum cop_state state;
     uint32_t state_ms;      /* time in this state, or COP_TIME_UNKNOWN */
     uint32_t round_trip_us; /* of the link to its parent, measured for this
                                answer; or COP_TIME_UNKNOWN */
-    uint32_t adoptions;     /* how often it lost a parent and found one:
-                               another, or the same again */
-    uint32_t adopted_from;  /* the parent that it lost last; COP_RANK_NONE: it
-                               has its first one */
-    const char *host;       /* "" where not known; borrowed from the status */
-    const char *reason;     /* why it could not be started, with the last words
-                               of ssh; or why it is lost, as the node that
-                               noticed it first reported it: how its link or
-                               its process ended, that it was silent, given up,
-                               or killed by cop_network_inject(). "" in other
-                               states and where not known; borrowed */
+    uint32_t adoptions;     /* how often it lost a parent and found one, another
+                               or the same */
+    uint32_t adopted_from;  /* the parent that it lost last; COP_RANK_NONE: none
+                               lost */
+    const char *host;       /* "" if not known; borrowed from the status */
+    const char *reason;     /* why it could not be started, with the last output
+                               of ssh; or why it is lost, as first reported: how
+                               its link or its process ended, that it was
+                               silent, given up, or killed by
+                               cop_network_inject(). "" in other states and if
+                               not known; borrowed */
 };
 #define COP_STATUS_NODE_INIT COP_INIT(cop_status_node)
 
@@ -67,7 +67,7 @@ struct cop_status_node {
  *
  * See also: coppice-status(1), cop_network_launch(3), coppice(7) */
 
-/* Read the state of all nodes. Blocks until the answer is here. If a node does
+/* Read the state of all nodes. Blocks until the answer arrives. If a node does
  * not answer, that takes three quarters of `timeout_ms`, and the node is
  * reported as COP_STATE_SILENT.
  *
@@ -85,7 +85,7 @@ struct cop_status_node {
  *   -EKEYREJECTED  the same
  *   -EHOSTUNREACH  the front-end cannot be reached
  *   -ETIMEDOUT     it does not answer in time
- *   -EBUSY         too many programs ask at this moment
+ *   -EBUSY         too many programs are asking at this moment
  *   -EAGAIN        the network is starting or ending
  *   -ENOMEM, -EMFILE and others from the system */
 COP_API int cop_status_read(struct cop_status **out,
@@ -96,24 +96,24 @@ COP_API int cop_status_read(struct cop_status **out,
 /* Free `status`. NULL is fine. */
 COP_API void cop_status_free(struct cop_status *status);
 
-/* How many nodes it has: 1 or more, at most 1,048,576. */
+/* How many nodes the status has: from 1 to 1,048,576. */
 COP_API size_t cop_status_count(const struct cop_status *status);
 
-/* How many more the network has. */
+/* How many more nodes the network has. */
 COP_API size_t cop_status_left_off(const struct cop_status *status);
 
 /* Node `index`, below cop_status_count(), in order of rank: the front-end is
- * first. `node->size` is set before. Returns 0 or -EINVAL. */
+ * first. The caller sets `node->size` before. Returns 0 or -EINVAL. */
 COP_API int cop_status_node(const struct cop_status *status,
                             size_t index,
                             struct cop_status_node *node);
 
-/* Write `count` host names short, as coppice-topology(5) reads them: node[1-3].
- * They keep their order. `*text` is the caller's to free(). Returns 0, -EINVAL
- * if a name could not be read back, or -ENOMEM. */
+/* Write `count` host names in short form, as coppice-topology(5) reads them:
+ * node[1-3]. They keep their order. `*text` is the caller's to free(). Returns
+ * 0, -EINVAL if a name could not be read back, or -ENOMEM. */
 COP_API int cop_hosts_text(char **text, const char *const *hosts, size_t count);
 
-/* How a node is broken. */
+/* The faults that can be injected. */
 enum cop_injection {
     COP_INJECT_KILL = 1, /* it kills itself, with SIGKILL */
     COP_INJECT_FREEZE,   /* it stops itself and continues after a time */
@@ -124,8 +124,8 @@ enum cop_injection {
  *
  * See also: coppice-inject(1), cop_status_read(3), coppice(7) */
 
-/* Break node `rank` on purpose, to see how the network reacts. Returns when the
- * front-end has sent the command; cop_status_read() shows whether it arrived.
+/* Inject a fault into node `rank`, to see how the network reacts. Returns once
+ * the front-end has sent the command; see cop_status_read() for its arrival.
  *
  * rank       a commnode or a back-end; never the front-end
  * freeze_ms  for COP_INJECT_FREEZE, from 1 to 3,600,000; else 0
@@ -140,23 +140,23 @@ COP_API int cop_network_inject(const char *session_path,
                                int timeout_ms,
                                struct cop_error *error);
 
-/* One orphan that has found another parent, as it reported it. */
+/* The recovery of one orphan, as the orphan reported it. */
 struct cop_recovered {
     uint32_t rank;
     uint32_t parent;      /* the new one */
-    uint32_t lost_parent; /* the one that was lost: the same rank if only the
-                             link to it was */
-    uint64_t age_ms;      /* time since the report came */
+    uint32_t lost_parent; /* the lost one: the same rank if only the link to it
+                             was lost */
+    uint64_t age_ms;      /* time since the report arrived */
     struct cop_recovery recovery; /* `attempts` is 0 for a commnode that was
-                                     taken for dead but lives */
+                                     declared dead but lives */
 };
 
 /* Ask for the recoveries of a network, oldest first: the front-end keeps the
  * last 4,096.
  *
- * next  the number of the first one wanted: 0 for all that are kept, UINT64_MAX
- *       for none; it is set to the number of the one after those in `list`
- * list  room for `room` of them; may be NULL where that is 0
+ * next  the number of the first recovery wanted: 0 for all that are kept,
+ *       UINT64_MAX for none; set to the number after the last one in `list`
+ * list  room for `room` recoveries; may be NULL if that is 0
  *
  * Returns how many there are in `list`, or as cop_status_read(). */
 COP_API int cop_network_recoveries(const char *session_path,
