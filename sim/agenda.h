@@ -1,7 +1,7 @@
-/* agenda.h - what will happen in the simulated world, in order of time.
+/* agenda.h - the future events of the simulated world, in order of time.
  *
- * Entries of the same millisecond come in the order in which they were made:
- * no pointer and no hash decides anything. */
+ * Events of the same millisecond happen in the order of their creation;
+ * pointers and hashes never decide. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,19 +10,19 @@
 
 struct sim;
 
-/* What the world does when an entry's time has come. */
+/* The event, and the meaning of an entry's fields. */
 enum agenda_type {
     AGENDA_TICK,   /* node: its deadline */
-    AGENDA_BYTES,  /* node, link: bytes or the end of the link have come */
+    AGENDA_BYTES,  /* node, link: bytes, or the end of the link, have arrived */
     AGENDA_UP,     /* node, link: the link is proved at this end */
-    AGENDA_START,  /* node, number, link: it begins to run; the node that
-                      starts it, and in which of its lives */
-    AGENDA_DIAL,   /* node, number: it reaches that rank, or does not; link:
-                      how often it had dialled */
-    AGENDA_GONE,   /* node, link, number: a child that it started, in that
-                      life of it, has ended */
-    AGENDA_FILTER, /* node: its filter has answered */
-    AGENDA_APP,    /* node: the application has dealt with its packet */
+    AGENDA_START,  /* node, number, link: it starts; the node that starts it,
+                      and that node's life */
+    AGENDA_DIAL,   /* node, number: its dial of that rank completes; link: how
+                      often it had dialled */
+    AGENDA_GONE,   /* node, link, number: a child has ended, which the node
+                      started in that life */
+    AGENDA_FILTER, /* node: its filter call has ended */
+    AGENDA_APP,    /* node: the application has processed its packet */
     AGENDA_SCRIPT, /* fn, arg */
 };
 

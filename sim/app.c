@@ -1,4 +1,4 @@
-/* app.c - the applications of the simulated world, and what they ask. */
+/* app.c - the applications of the simulated world, and their calls. */
 #include "sim/world.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ void world_queue_fini(struct world_queue *queue)
     *queue = (struct world_queue){0};
 }
 
-/* ---- what an application asks ---- */
+/* ---- calls of an application ---- */
 
 static struct world_node *node_at(struct sim *sim, uint32_t index)
 {
@@ -103,7 +103,7 @@ int sim_close(struct sim *sim, uint32_t index, uint32_t stream)
     return ask_node(sim, index, &event, NULL, "close");
 }
 
-/* The payload of values; NULL where there are none, or they are malformed. */
+/* Pack values into a payload; NULL if there are none, or they are malformed. */
 static struct payload *pack_values(const char *format, va_list args)
 {
     struct cop_packet *packet;
@@ -266,9 +266,9 @@ int sim_receive(struct sim *sim, uint32_t index, uint32_t stream)
     return 1;
 }
 
-/* ---- an application by itself ---- */
+/* ---- an application that runs by itself ---- */
 
-/* Send what may be sent. Returns whether all is sent. */
+/* Send as much as possible. Returns whether everything is sent. */
 static bool send_unsent(struct sim *sim, struct world_node *node)
 {
     struct world_queue *queue = &node->unsent;
@@ -276,14 +276,14 @@ static bool send_unsent(struct sim *sim, struct world_node *node)
 
     while (node->state == WORLD_ALIVE && queue->start < queue->end) {
         packet = queue->list[queue->start];
-        /* The step may end the node, and free what waits. */
+        /* The step may end the node, and free its packets. */
         packet.frame = frame_ref(&packet.frame);
         if (send_frame(sim, node, packet.stream, &packet.frame) == -EAGAIN) {
             frame_fini(&packet.frame);
             return false;
         }
         frame_fini(&packet.frame);
-        /* On an error, such as a closed stream, it is done with too. */
+        /* After an error, such as a closed stream, drop the packet too. */
         if (node->state == WORLD_ALIVE && world_queue_take(queue, &packet))
             frame_fini(&packet.frame);
     }
@@ -301,7 +301,7 @@ static void dealt_with(struct sim *sim, struct world_node *node)
     frame_fini(&packet.frame);
 }
 
-/* Take the next packet. Returns false if there is none, or it takes time. */
+/* Take the next packet. Returns false if there is none, or if it takes time. */
 static bool take_next(struct sim *sim, struct world_node *node)
 {
     struct agenda_entry entry = {

@@ -1,4 +1,4 @@
-/* fault.c - what goes wrong in the simulated world. */
+/* fault.c - the faults of the simulated world. */
 #include "sim/world.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@ void sim_crash(struct sim *sim, uint32_t index)
     if (node->state == WORLD_ALIVE)
         world_stop(sim, node, WORLD_CRASHED);
     else if (node->state == WORLD_ABSENT)
-        node->state = WORLD_CRASHED; /* before it could say a word */
+        node->state = WORLD_CRASHED; /* before it sent anything */
 }
 
 static void crash_now(struct sim *sim, void *arg)
@@ -36,8 +36,7 @@ void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms)
     sim_at(sim, at_ms, crash_now, sim->nodes[index]);
 }
 
-/* The process that crashes waits until its parent has read what it says of
- * that. */
+/* The crashing process waits until its parent has read its report. */
 void world_crash_in_call(struct sim *sim, struct world_node *node)
 {
     uint64_t at_ms = sim->now_ms + sim->config.delay_max_ms + 2;
@@ -52,7 +51,7 @@ void world_crash_in_call(struct sim *sim, struct world_node *node)
     sim_crash_at(sim, node->index, at_ms);
 }
 
-/* End the link at both ends, in their own time. */
+/* End the link; each end notices after its own delay. */
 static void break_link(struct sim *sim,
                        uint32_t index,
                        uint32_t other,

@@ -6,8 +6,8 @@
 
 struct filtering; /* opaque: all streams of one node */
 
-/* Make it for a node of that role that looks filters up in `path`,
- * directories separated by colons. */
+/* Make the filters of a node with that role, looked up in `path`, directories
+ * separated by colons. */
 struct filtering *filtering_new(const char *path,
                                 enum node_role role,
                                 uint32_t rank,
@@ -16,16 +16,16 @@ struct filtering *filtering_new(const char *path,
 /* Unload everything. NULL is fine. */
 void filtering_free(struct filtering *filters);
 
-/* Load what `definition` names for this role. Returns NULL, or a text to be
- * freed that says why it cannot be; `out` is then all zero. */
+/* Load the filters that `definition` names for this role. Returns NULL; or the
+ * reason for a failure, to be freed, and `out` is all zero. */
 char *filtering_load(struct filtering *filters,
                      const struct stream_definition *definition,
                      struct stream_filters *out);
 
-/* Run one wave. The answer is cleared first; it fails with a text. */
+/* Run one wave. Clears `out` first; on failure `out` has a text. */
 void filtering_call(struct filtering *filters,
                     const struct node_call *call,
                     struct loader_output *out);
 
-/* Forget the filters of `stream`. */
+/* Unload the filters of `stream`. */
 void filtering_unload(struct filtering *filters, uint32_t stream);

@@ -1,4 +1,4 @@
-/* flow.c - bytes on their way. */
+/* flow.c - bytes in flight. */
 #include "sim/flow.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "sim/memory.h"
 
-/* Room that an empty flow keeps: worlds have a hundred thousand of them. */
+/* The room that an empty flow keeps. Worlds have a hundred thousand flows. */
 #define FLOW_KEPT 1024
 
 static uint64_t arrival(struct flow *flow, uint64_t at_ms)

@@ -22,9 +22,9 @@ struct settings {
     uint64_t last;
     struct schedule_wish wish;
     char *tree;
-    char *scale;          /* the tree to run once, and to print its costs */
-    const char *schedule; /* read from there; NULL: drawn by seed */
-    const char *write;    /* written to there */
+    char *scale;          /* the tree to run once, printing its costs */
+    const char *schedule; /* file to read; NULL: drawn by seed */
+    const char *write;    /* file to write */
     bool trace;
     bool twice;
     bool shrink;
@@ -49,8 +49,8 @@ static const char usage[] =
     "  --trace          print all that happens\n"
     "  --twice          run each seed twice and compare the traces\n";
 
-/* A shape such as 2x3, of at most `most` nodes, as a tree's text, to be freed;
- * NULL if it is none. */
+/* The text of the tree with a shape such as 2x3, of at most `most` nodes;
+ * free() it. NULL if it is no such shape. */
 static char *shape_text(const char *shape, uint32_t most)
 {
     uint32_t fanouts[MAIN_LEVELS];
@@ -113,7 +113,7 @@ static int read_seeds(const char *text, struct settings *settings)
     return *end || errno || settings->last < settings->first ? -EINVAL : 0;
 }
 
-/* One option that has a value. Returns 0, or -EINVAL with a sentence. */
+/* Read one option with a value. Returns 0, or -EINVAL with a sentence. */
 static int read_option(int option, struct settings *settings)
 {
     char *end;
@@ -208,7 +208,7 @@ static int read_options(int argc, char **argv, struct settings *settings)
     return 0;
 }
 
-/* What is broken, and how to see it again. */
+/* Print the failure, and how to reproduce it. */
 static void say_failure(const struct schedule *schedule,
                         const struct settings *settings,
                         const struct swarm_result *result,
@@ -247,8 +247,8 @@ static int write_schedule(const struct schedule *schedule, const char *path)
     return fclose(file) == 0 ? r : -EIO;
 }
 
-/* Run one schedule, which --shrink makes smaller if it fails. Returns whether
- * its promises were kept. */
+/* Run one schedule; on failure --shrink makes it smaller. Returns whether all
+ * promises were kept. */
 static bool run_one(struct schedule *schedule,
                     const struct settings *settings,
                     struct tally *tally)
@@ -326,8 +326,8 @@ static int run_file(const struct settings *settings, struct tally *tally)
     return r;
 }
 
-/* Worlds use the filters that come with coppice; without them no stream would
- * ever open. Returns 0, or -ENOENT with a sentence. */
+/* Check that the built-in filters are found: without them no stream opens.
+ * Returns 0, or -ENOENT with a sentence. */
 static int find_filters(void)
 {
     char sum[] = "sum";
@@ -348,7 +348,7 @@ static int find_filters(void)
     return 0;
 }
 
-/* --scale, of a tree's text, which is freed. Returns the exit status. */
+/* Run --scale with a tree's text, which is freed. Returns an exit status. */
 static int run_scale(char *text)
 {
     int r = scale_run(text, stdout);

@@ -1,4 +1,4 @@
-/* memory.c - allocation that does not return without memory. */
+/* memory.c - allocation that ends the program on failure. */
 #include "sim/memory.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
-/* memory.h - allocation for the simulator's own books.
+/* memory.h - allocation for the simulator's own data.
  *
- * The simulator is a test instrument: when it has no memory for its own
- * books it says so and ends the program. What the machine allocates is not
- * allocated here. */
+ * The simulator is a test instrument: without memory for its own data it prints
+ * a message and ends the program. The machine's memory is not allocated
+ * here. */
 #pragma once
 
 #include <stddef.h>
@@ -11,13 +11,13 @@
 void *memory_new(size_t len);
 void *memory_resize(void *block, size_t len);
 
-/* A copy of `text`, to be freed. */
+/* Copy `text`; free() it. */
 char *memory_text(const char *text);
 
-/* A text as printf() has it, at most 255 bytes, to be freed. */
+/* Format a text as printf(), of at most 255 bytes; free() it. */
 char *memory_format(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* Make room for one more element of `size` bytes in `*list`, which holds
- * `count` and has room for `*room`. */
+/* Make room for one more element of `size` bytes in `*list`, which has `count`
+ * elements and room for `*room`. */
 void memory_grow(void *list, size_t *room, size_t count, size_t size);

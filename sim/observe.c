@@ -1,4 +1,4 @@
-/* observe.c - observers: they ask a node one thing, and take the answer. */
+/* observe.c - observers: each asks a node one question. */
 #include "sim/world.h"
 
 void world_observe(struct sim *sim,

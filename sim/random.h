@@ -10,7 +10,7 @@ struct random {
     uint64_t state[4];
 };
 
-/* Begin the sequence of `seed`; any seed is a good one. */
+/* Start the sequence of `seed`; any seed will do. */
 void random_seed(struct random *random, uint64_t seed);
 
 /* The next 64 bits. */
@@ -19,5 +19,5 @@ uint64_t random_next(struct random *random);
 /* A number from `low` to `high`, both included; `low` is at most `high`. */
 uint64_t random_between(struct random *random, uint64_t low, uint64_t high);
 
-/* True in `percent` of 100 calls. */
+/* Returns true with a probability of `percent`. */
 bool random_chance(struct random *random, unsigned percent);

@@ -1,4 +1,4 @@
-/* scale.c - what a large tree costs. */
+/* scale.c - the cost of a large tree. */
 #include "sim/scale.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-/* Virtual time within which each part succeeds. */
+/* The limit in virtual time for each part. */
 #define SCALE_WAIT_MS UINT64_C(600000)
 
-/* After a part, until all that belongs to it has been sent: claims and fan-outs
- * wait for a heartbeat. */
+/* The time after a part in which the rest of its frames is sent: claims and
+ * fan-outs wait for a heartbeat. */
 #define SCALE_REST_MS (3 * LIMIT_HEARTBEAT_MS)
 
 /* Idle time, in heartbeats. */
@@ -33,15 +33,15 @@ struct scale {
     struct sim *sim;
     FILE *out;
     struct cost *costs; /* by index, since the part began; no heartbeats */
-    struct cost *beats; /* the same of heartbeats */
+    struct cost *beats; /* of heartbeats only */
     uint32_t node_count;
     uint32_t backend_count;
     uint32_t stream;
     uint64_t part_ms;      /* virtual time at which the part began */
     struct timespec began; /* the same in real time */
-    uint32_t launched;     /* nodes that know that the tree is complete */
-    uint32_t orphans;      /* of the part */
-    uint32_t adopted;      /* of these, says the front-end */
+    uint32_t launched;     /* nodes that were told TELL_LAUNCHED */
+    uint32_t orphans;      /* of this part */
+    uint32_t adopted;      /* how many of them the front-end reported adopted */
     bool opened;
     bool synced;
     bool answered;
@@ -126,7 +126,7 @@ static void begin_part(struct scale *scale)
     clock_gettime(CLOCK_MONOTONIC, &scale->began);
 }
 
-/* The most of one node of that role, by bytes. */
+/* The costs of the node of that role with the most bytes. */
 static struct cost most_of(const struct scale *scale,
                            const struct cost *costs,
                            enum node_role role)
@@ -139,7 +139,7 @@ static struct cost most_of(const struct scale *scale,
     return most;
 }
 
-/* Each frame was counted at both of its ends. */
+/* The sum over all nodes. Each frame was counted at both ends. */
 static struct cost sum_of(const struct scale *scale, const struct cost *costs)
 {
     struct cost sum = {0};
@@ -159,7 +159,7 @@ static void print_cost(FILE *out, struct cost cost, unsigned times)
             cost.bytes / times);
 }
 
-/* A line of `costs`, which `times` equal parts have caused. */
+/* Print a line of `costs`, the costs of `times` equal parts. */
 static void print_part(const struct scale *scale,
                        const char *name,
                        const struct cost *costs,
@@ -194,7 +194,7 @@ static void print_head(const struct scale *scale, uint32_t internal_count)
             "all links", "seconds", "MB");
 }
 
-/* A part is over when `done` says so. Print its line. */
+/* Run until `done`, which ends the part. Print its line. */
 static int finish_part(struct scale *scale,
                        const char *name,
                        bool (*done)(struct sim *sim, void *arg))
@@ -243,7 +243,7 @@ static bool is_synced(struct sim *sim, void *arg)
     return ((const struct scale *)arg)->synced;
 }
 
-/* The front-end has heard of the adoption of every orphan. */
+/* Whether the front-end has reported every orphan adopted. */
 static bool is_healed(struct sim *sim, void *arg)
 {
     const struct scale *scale = arg;
@@ -306,7 +306,7 @@ static int run_sync(struct scale *scale)
     return r < 0 ? r : finish_part(scale, "sync", is_synced);
 }
 
-/* Idle time: the heartbeats of one interval. */
+/* Measure idle time: the heartbeats of one interval. */
 static int run_idle(struct scale *scale)
 {
     int r;
@@ -320,7 +320,7 @@ static int run_idle(struct scale *scale)
     return r;
 }
 
-/* Kill commnode `victim`; its orphans find parents. */
+/* Kill commnode `victim`, and wait until its orphans have found parents. */
 static int run_failure(struct scale *scale, const char *name, uint32_t victim)
 {
     begin_part(scale);
@@ -331,8 +331,8 @@ static int run_failure(struct scale *scale, const char *name, uint32_t victim)
     return finish_part(scale, name, is_healed);
 }
 
-/* The parent of the last back-end dies, and then a child of the front-end that
- * has commnodes below it, if there is one. */
+/* Kill the parent of the last back-end, then a child of the front-end that has
+ * commnodes below it, if there is one. */
 static int run_failures(struct scale *scale)
 {
     uint32_t last = scale->node_count - 1, top = 1;
@@ -381,8 +381,8 @@ static int run_parts(struct scale *scale)
     return r < 0 ? -EIO : 0;
 }
 
-/* Count the nodes, and make room for their costs. Returns 0, or -EINVAL if there
- * is no commnode. */
+/* Count the nodes, and allocate their costs. Returns 0, or -EINVAL if there is
+ * no commnode. */
 static int scale_init(struct scale *scale)
 {
     uint32_t internal_count = 0;

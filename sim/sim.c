@@ -1,4 +1,4 @@
-/* sim.c - the simulated world: what happens next, and what goes wrong. */
+/* sim.c - the simulated world: its events in order, and its faults. */
 #include "sim/sim.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 /* ---- making it ---- */
 
-/* A node that is none: the tree has no such rank. */
+/* Add a node without a rank: the tree does not have this rank. */
 static struct world_node *add_gap(struct sim *sim)
 {
     struct world_node *node = memory_new(sizeof(*node));
@@ -126,7 +126,7 @@ static void report_gone(struct sim *sim, struct world_node *node, uint32_t rank)
     world_step(sim, node, &event, NULL);
 }
 
-/* What `node` has dialled answers, or refuses if no node listens there. */
+/* Complete a dial: the other node answers, or refuses if it does not listen. */
 static void reach_dialled(struct sim *sim,
                           struct world_node *node,
                           const struct agenda_entry *entry)
@@ -143,7 +143,7 @@ static void reach_dialled(struct sim *sim,
     struct agenda_entry again = *entry;
 
     if (entry->link != node->dials || (other && other->vanished))
-        return; /* given up; or no host is there to refuse */
+        return; /* given up; or the host has vanished */
     again.at_ms = node->apart_ms;
     if (other && other->apart_ms > again.at_ms)
         again.at_ms = other->apart_ms;
@@ -154,7 +154,7 @@ static void reach_dialled(struct sim *sim,
     if (index != SIM_NONE && sim->nodes[index]->state == WORLD_ALIVE &&
         sim->nodes[index]->role != NODE_BACKEND) {
         event.refused = false;
-        if (node->role == NODE_FRONTEND) /* it has only knocked */
+        if (node->role == NODE_FRONTEND) /* it only knocks */
             world_step(sim, node, &event, NULL);
         else
             world_connect(sim, node, sim->nodes[index]);
@@ -173,7 +173,7 @@ static void start_process(struct sim *sim,
         return;
     }
     if (parent == SIM_NONE || sim->nodes[parent]->state != WORLD_ALIVE) {
-        node->state = WORLD_EXITED; /* no node to connect to */
+        node->state = WORLD_EXITED; /* no parent to connect to */
         return;
     }
     world_start(sim, node);
@@ -181,8 +181,8 @@ static void start_process(struct sim *sim,
         world_connect(sim, node, sim->nodes[parent]);
 }
 
-/* A node starts that another one has asked for, unless it was told to let it
- * be. If a former life of it is not over, it waits. */
+/* Start a node at another node's request, unless the request was withdrawn. If
+ * an earlier process of the node still runs, wait for its end. */
 static void start_child(struct sim *sim,
                         struct world_node *node,
                         const struct agenda_entry *entry)
@@ -210,7 +210,7 @@ static void start_child(struct sim *sim,
     }
     if (sim->config.missing == COP_MISSING_SKIP &&
         sim->nodes[parent]->state != WORLD_ALIVE)
-        return; /* another one may start it */
+        return; /* another node may start it */
     node->parent = parent;
     node->depth = sim->nodes[parent]->depth + 1;
     start_process(sim, node, parent);
@@ -260,7 +260,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
     }
 }
 
-/* One entry of the agenda. Returns 0 or -EIO. */
+/* Take and run one entry of the agenda. Returns 0 or -EIO. */
 static int take_entry(struct sim *sim)
 {
     struct agenda_entry entry;
@@ -308,7 +308,7 @@ int sim_run_while_not(struct sim *sim,
     return sim->failure ? -EIO : 0;
 }
 
-/* ---- asking it ---- */
+/* ---- queries ---- */
 
 uint64_t sim_now_ms(const struct sim *sim)
 {

@@ -1,5 +1,5 @@
-/* step.c - one node of the simulated world: its machine is stepped, and what
- * it asks for is done. */
+/* step.c - step the machine of one node of the simulated world, and carry out
+ * its actions. */
 #include "protocol/check.h"
 #include "sim/world.h"
 
@@ -39,8 +39,8 @@ static void plan_tick(struct sim *sim, struct world_node *node)
     agenda_add(&sim->agenda, entry);
 }
 
-/* Whether `node` may start `child`: it is its own, or, if what is missing is
- * skipped, one below its own that has none left above it. */
+/* Whether `node` may start `child`: its own child or, if missing nodes are
+ * skipped, a node below that has no other node above it. */
 static bool may_spawn(const struct sim *sim,
                       const struct world_node *node,
                       const struct world_node *child)
@@ -57,7 +57,7 @@ static bool may_spawn(const struct sim *sim,
              child->start_life == node->births);
 }
 
-/* A process that was started before and is not gone yet is waited for. */
+/* Start a child once its earlier process, if any, has ended. */
 static void spawn_child(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     uint32_t index = sim_find(sim, rank);
@@ -83,7 +83,7 @@ static void spawn_child(struct sim *sim, struct world_node *node, uint32_t rank)
     agenda_add(&sim->agenda, entry);
 }
 
-/* What `node` had started is not waited for any more. */
+/* Give up a child that `node` has started. */
 static void stop_child(struct sim *sim,
                        struct world_node *node,
                        const struct action *action)
@@ -96,7 +96,7 @@ static void stop_child(struct sim *sim,
     child->stopped = memory_text(action->text);
     child->starting = false;
     if (child->state == WORLD_ALIVE && child->parent == node->index)
-        world_stop(sim, child, WORLD_CRASHED); /* and tells */
+        world_stop(sim, child, WORLD_CRASHED); /* and reports the end */
     else
         world_gone(sim, node, action->rank, 1);
 }
@@ -129,7 +129,7 @@ static void load_filters(struct sim *sim,
     free(text);
 }
 
-/* See whether `rank` listens. */
+/* Plan the dial of `rank`. */
 static void plan_dial(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     struct agenda_entry entry = {
@@ -193,7 +193,7 @@ void world_filtered(struct sim *sim, struct world_node *node)
         .down_count = answer.down_count,
     };
 
-    /* The next call may come within this step and needs storage of its own. */
+    /* The next call may begin within this step and needs its own storage. */
     node->answer = (struct loader_output){0};
     node->calling = false;
     world_step(sim, node, &event, NULL);
@@ -222,7 +222,7 @@ static void tell_app(struct sim *sim,
         sim->watch.told(sim, node->index, action, sim->watch.arg);
 }
 
-/* What the node is to do to itself, as the shell of a process would. */
+/* Inject a fault into the node, as a process's shell would. */
 static void inject(struct sim *sim,
                    struct world_node *node,
                    const struct action *action)
@@ -239,8 +239,8 @@ static void inject(struct sim *sim,
         sim_cut(sim, node->index, parent->peer);
 }
 
-/* Machines that are left alone never break the protocol. If one says so of
- * another, one of both is wrong. */
+/* Correct machines never break the protocol. If one accuses another of that,
+ * one of them is wrong. */
 static void close_link(struct sim *sim,
                        struct world_node *node,
                        const struct action *action)
@@ -262,7 +262,7 @@ static void close_link(struct sim *sim,
     world_let_go(sim, node, action->link, false, "end of file");
 }
 
-/* Do what needs no answer; what does waits, so that nothing overtakes. */
+/* Carry out an action that needs no answer; others wait, to keep the order. */
 static void act_on(struct sim *sim,
                    struct world_node *node,
                    struct action *action)
@@ -309,7 +309,7 @@ static void act_on(struct sim *sim,
     }
 }
 
-/* What has to come of an action. */
+/* What to do with an action. */
 static enum sim_tampering tamper(struct sim *sim,
                                  const struct world_node *node,
                                  struct action *action)
@@ -405,7 +405,7 @@ int world_step(struct sim *sim,
         world_observe(sim, node, event);
         return 0;
     }
-    /* A step within this one uses storage of its own. */
+    /* A step within this one uses its own storage. */
     node->actions = (struct actions){0};
     event->now_ms = sim->now_ms;
     actions.failed = false;
@@ -419,7 +419,7 @@ int world_step(struct sim *sim,
     if (!node_check(node->machine, text))
         sim_fail(sim, "%d: %s", (int)node->rank, text);
     no_memory = actions.failed || r == -ENOMEM;
-    sim->meddled |= no_memory; /* its step is half done */
+    sim->meddled |= no_memory; /* the step is half done */
     if (no_memory && !sim->config.stepping)
         sim_fail(sim, "%u is out of memory", node->rank);
     act_all(sim, node, &actions);
@@ -439,8 +439,7 @@ int world_step(struct sim *sim,
     return r;
 }
 
-/* Where `node` listens: on its own host of a private network, at a port that its
- * kernel has chosen. */
+/* Write where `node` listens: its own host in a private network, and a port. */
 static void write_address(const struct world_node *node,
                           char text[ADDRESS_ROOM])
 {
@@ -532,7 +531,7 @@ void world_stop(struct sim *sim,
     for (uint32_t i = 0; i < node->end_count; i++)
         if (node->ends[i])
             world_let_go(sim, node, i, cut, cut ? "reset" : "end of file");
-    /* An application may still take what its node had delivered. */
+    /* The application may still take what its node had delivered. */
     while (world_queue_take(&node->arrived, &packet)) {
         if (!cut && !node->app.by_hand && sim->watch.taken)
             sim->watch.taken(sim, node->index, packet.stream, &packet.frame,

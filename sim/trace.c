@@ -1,4 +1,4 @@
-/* trace.c - what happened, as text for people and for comparing. */
+/* trace.c - the trace: text for people and for comparison. */
 #include "sim/sim.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "sim/world.h"
 #include "wire/packet.h"
 
-/* Elements of an array, and characters of a text, that are shown. */
+/* The most elements of an array, and characters of a text, that are shown. */
 #define TRACE_ELEMENTS 8
 #define TRACE_TEXT     60
 
@@ -162,7 +162,7 @@ static void write_payload(FILE *file, const struct payload *payload)
     cop_packet_free(packet);
 }
 
-/* Upwards a number is an epoch and a wave (PROTOCOL 4.1). */
+/* Upwards, a number consists of an epoch and a wave (PROTOCOL 4.1). */
 static void write_sequence(FILE *file, uint64_t sequence)
 {
     if (sequence >> PACKET_WAVE_BITS)

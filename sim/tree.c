@@ -1,4 +1,4 @@
-/* tree.c - reading, drawing and writing trees. */
+/* tree.c - read, draw and write trees. */
 #include "sim/tree.h"
 
 #include <ctype.h>
@@ -12,10 +12,10 @@
 
 #define TREE_RANK_MAX (LIMIT_NODES - 1)
 
-/* In the place of an index: no node has the rank. */
+/* The index of a rank without a node. */
 #define TREE_NOWHERE UINT32_MAX
 
-/* So that tree_find() finds `rank` at `index`. */
+/* Record the index for tree_find(). */
 static void note_place(struct tree *tree, uint32_t rank, uint32_t index)
 {
     while (tree->next_rank <= rank) {
@@ -210,7 +210,7 @@ const struct tree_node *tree_find(const struct tree *tree, uint32_t rank)
     return index == TREE_NOWHERE ? NULL : &tree->nodes[index];
 }
 
-/* The nodes below one node, as they are found. */
+/* The nodes below one node, in the order of the search. */
 struct below {
     struct node_child *list;
     size_t count;

@@ -31,25 +31,25 @@ struct tree {
  * a rank comes twice; `out` is then untouched. */
 int tree_read(struct tree *out, const char *text);
 
-/* A tree of `count` fan-outs from the front-end down, "4x4" as {4, 4}; ranks
- * are given level by level. */
+/* Make a tree of `count` fan-outs from the front-end down, "4x4" as {4, 4};
+ * ranks are given level by level. */
 void tree_make(struct tree *out, const uint32_t *fanouts, size_t count);
 
-/* A tree drawn at random, of at most about `most` nodes; one in four is a
- * binary tree of depth 3 or more. */
+/* Draw a random tree of at most about `most` nodes; one in four is a binary
+ * tree of depth 3 or more. */
 void tree_draw(struct tree *out, struct random *random, uint32_t most);
 
-/* A tree of `count` nodes, at least 3: of one fan-out, or uneven. */
+/* Draw a tree of `count` nodes, at least 3: of one fan-out, or uneven. */
 void tree_grow(struct tree *out, struct random *random, uint32_t count);
 
-/* The text of `tree`, to be freed. */
+/* The text of `tree`; free() it. */
 char *tree_text(const struct tree *tree);
 
 /* The node with `rank`, or NULL. */
 const struct tree_node *tree_find(const struct tree *tree, uint32_t rank);
 
-/* All nodes below node `index`, a parent before its children, to be freed; and
- * how many links lead to the deepest of them. */
+/* All nodes below node `index`, parents before their children; free() the list.
+ * `*height` is set to the number of links down to the deepest. */
 struct node_child *tree_below(const struct tree *tree,
                               uint32_t index,
                               size_t *count,
@@ -58,8 +58,8 @@ struct node_child *tree_below(const struct tree *tree,
 /* The highest rank plus one. */
 uint32_t tree_next_rank(const struct tree *tree);
 
-/* Add `rank` below the rank `parent`, which comes before it; the first is the
- * root. Lists of children are made by tree_link() when all are in. */
+/* Add `rank` below the rank `parent`, which was added before; the first rank is
+ * the root. After the last one, tree_link() makes the lists of children. */
 void tree_add(struct tree *tree, uint32_t rank, uint32_t parent);
 void tree_link(struct tree *tree);
 

@@ -7,7 +7,7 @@
 #include "wire/limits.h"
 #include "wire/messages.h"
 
-/* What a link with a rate passes in so long arrives at once. */
+/* Bytes that a link with a rate passes within this time arrive together. */
 #define WIRE_PIECE_MS 50
 
 uint64_t world_delay_ms(struct sim *sim)
@@ -33,7 +33,7 @@ static void plan_entry(struct sim *sim,
     agenda_add(&sim->agenda, entry);
 }
 
-/* Take the lowest free number of a link at `node`. */
+/* Take the lowest free link number of `node`. */
 static uint32_t take_number(struct world_node *node)
 {
     uint32_t link = 0;
@@ -75,7 +75,7 @@ static void drop_end(struct world_node *node, uint32_t link)
     node->ends[link] = NULL;
 }
 
-/* When what is sent to `end` now gets there. */
+/* The arrival time of what is sent to `end` now. */
 static uint64_t arrival(struct sim *sim, const struct world_end *end)
 {
     uint64_t at_ms = sim->now_ms + world_delay_ms(sim);
@@ -120,7 +120,7 @@ struct world_end *world_end_to(struct world_node *node, uint32_t other)
     return newest;
 }
 
-/* The other end of `end`, if it is still there. */
+/* The other end of `end`, or NULL if it has closed. */
 static struct world_end *other_end(struct sim *sim, const struct world_end *end)
 {
     struct world_end *other;
@@ -131,8 +131,8 @@ static struct world_end *other_end(struct sim *sim, const struct world_end *end)
     return other && other->life == end->life ? other : NULL;
 }
 
-/* Write to the flow of `other`, whose link is `link` there, what arrives from
- * `at_ms` on. On a link with a rate it arrives piece by piece. */
+/* Write bytes that arrive from `at_ms` on to the flow of `other`, whose link
+ * number is `link`. On a link with a rate they arrive piece by piece. */
 static bool write_pieces(struct sim *sim,
                          struct world_end *other,
                          uint32_t link,
@@ -158,7 +158,7 @@ static bool write_pieces(struct sim *sim,
     return len == 0 || flow_write(&other->in, bytes, len, at_ms) != UINT64_MAX;
 }
 
-/* Whether an orphan is told that it is adopted. */
+/* Whether the frame tells an orphan that it is adopted. */
 static bool is_adoption(const struct frame *frame)
 {
     struct msg_adopted adopted;
@@ -187,9 +187,9 @@ void world_write(struct sim *sim,
     }
     other = other_end(sim, end);
     if (!other) {
-        /* Bytes on a slow link may be on their way for minutes. A node that
-         * writes to a connection which the other end has closed gets a reset
-         * before that. */
+        /* Bytes on a slow link may be in flight for minutes. A node that writes
+         * to a connection that the other end has closed gets a reset
+         * earlier. */
         uint64_t reset_ms = sim->config.bytes_per_ms > 0
                                 ? flow_reset(&end->in, sim->now_ms, at_ms)
                                 : UINT64_MAX;
@@ -200,7 +200,7 @@ void world_write(struct sim *sim,
     }
     len = frame_writer_encode(&end->writer, frame, header);
     if (!write_pieces(sim, other, end->peer_link, header, len, at_ms))
-        arrives = false; /* nothing more does: it is mute, or has ended */
+        arrives = false; /* the flow is muted or has ended */
     else if (frame->payload)
         write_pieces(sim, other, end->peer_link, frame->payload->bytes,
                      frame->payload->len, at_ms);
@@ -214,8 +214,8 @@ void world_write(struct sim *sim,
         plan_entry(sim, AGENDA_BYTES, other, end->peer_link, other->in.last_ms);
 }
 
-/* Whether the node below `end` has a parent by another link: then this one is
- * the rest of a call that it had given up. */
+/* Whether the lower node of `end` has a parent by another link. This link then
+ * belongs to a call that it has given up. */
 static bool has_parent(struct sim *sim, const struct world_end *end)
 {
     const struct world_node *below =
@@ -234,7 +234,7 @@ static bool has_parent(struct sim *sim, const struct world_end *end)
     return false;
 }
 
-/* The link is about to go at this end; the lower one's end is what counts. */
+/* This end closes. Report the lower node, unless its end closed before. */
 static void report_parted(struct sim *sim, const struct world_end *end)
 {
     if (sim->watch.parted && (end->upward || other_end(sim, end)) &&
@@ -310,7 +310,7 @@ static void go_down(struct sim *sim, struct world_node *node, uint32_t link)
     world_step(sim, node, &event, NULL);
 }
 
-/* Take whole frames out of `len` bytes. Returns how many. */
+/* Split `len` bytes into whole frames. Returns how many. */
 static size_t take_frames(struct sim *sim,
                           struct world_end *end,
                           const unsigned char *bytes,
@@ -333,7 +333,7 @@ static size_t take_frames(struct sim *sim,
     return count;
 }
 
-/* Whether what comes on `end` is fenced (PROTOCOL 1.3, 6.3): its child has been
+/* Whether frames on `end` are fenced (PROTOCOL 1.3, 6.3): its child has been
  * adopted here again, over a later link. */
 static bool is_fenced(const struct world_node *node,
                       const struct world_end *end)
@@ -348,7 +348,7 @@ static bool is_fenced(const struct world_node *node,
     return false;
 }
 
-/* What came was a lie: the link that it came on must not stand. */
+/* The frame read was a lie: fail unless its link was closed. */
 static void check_lie(struct sim *sim,
                       struct world_node *node,
                       uint32_t link,
@@ -363,7 +363,7 @@ static void check_lie(struct sim *sim,
                  frame_name(type), (int)sim->nodes[end->peer]->rank);
 }
 
-/* Read what has arrived on `end`; it came at `heard_ms`. */
+/* Read what has arrived on `end`, at `heard_ms`. */
 static void read_end(struct sim *sim,
                      struct world_node *node,
                      uint32_t link,
@@ -421,7 +421,7 @@ static void read_end(struct sim *sim,
         go_down(sim, node, link);
 }
 
-/* Whether what has arrived on `end` is nothing but repeated heartbeats. */
+/* Whether only repeated heartbeats have arrived on `end`. */
 static bool is_at_rest(const struct sim *sim, const struct world_end *end)
 {
     size_t len;

@@ -1,5 +1,5 @@
-/* world.h - what the simulated world is made of; for the files of sim/ that
- * are sim.h's other side. */
+/* world.h - the data of the simulated world, only for the files of sim/ that
+ * implement sim.h. */
 #pragma once
 
 #include "sim/agenda.h"
@@ -13,20 +13,20 @@ struct world_end {
     uint32_t peer;      /* index of the node at the other end */
     uint32_t peer_link; /* the number of the link at the other end */
     uint64_t life;      /* the same at both ends, never used again */
-    uint64_t peer_life; /* 0: the other end has let go */
+    uint64_t peer_life; /* 0: the other end has closed */
     const char *reason; /* why it ends: static */
     bool used;          /* the number is taken */
     bool up;            /* EVENT_LINK_UP was given */
-    bool upward;        /* the other end is the parent, or is to be */
+    bool upward;        /* leads to the parent, or a candidate */
     bool taken;         /* a child: its adoption here was acknowledged */
-    uint64_t heard_ms;  /* when it was up, or a frame was read last */
-    bool silent;        /* ends as by a time-out, not by the other end */
+    uint64_t heard_ms;  /* when it came up, or the last frame was read */
+    bool silent;        /* ends by a time-out, not by the other end */
     struct frame_reader reader;
     struct frame_writer writer;
-    struct flow in; /* what comes to this end */
+    struct flow in; /* bytes that arrive at this end */
 };
 
-/* A packet that waits for an application, or one that waits to be sent. */
+/* A packet waiting for an application, or waiting to be sent. */
 struct world_packet {
     uint32_t stream;
     struct frame frame;
@@ -43,7 +43,7 @@ enum world_state {
     WORLD_ABSENT,  /* not started */
     WORLD_ALIVE,   /* runs */
     WORLD_EXITED,  /* has ended by itself */
-    WORLD_CRASHED, /* was ended */
+    WORLD_CRASHED, /* killed */
 };
 
 struct world_node {
@@ -53,14 +53,14 @@ struct world_node {
     uint32_t index;
     uint32_t depth;
     uint32_t parent;     /* index of the node that starts it; SIM_NONE: none */
-    const char *missing; /* why it cannot be started; NULL: it can */
-    char *stopped;       /* why its start was stopped, or NULL */
+    const char *missing; /* why it cannot be started; NULL if it can */
+    char *stopped;       /* why its start was given up, or NULL */
     bool hangs;          /* its start never ends */
-    bool starting;       /* it is to start */
-    uint32_t starter;    /* because this one has asked for it last ... */
-    uint32_t start_life; /* ... as the process that it then was */
+    bool starting;       /* its start was requested ... */
+    uint32_t starter;    /* ... last by this node ... */
+    uint32_t start_life; /* ... in this life of that node */
     uint32_t births;     /* how often it was started */
-    const struct tree_node *shape; /* NULL: it is not of the tree */
+    const struct tree_node *shape; /* NULL: not part of the tree */
     struct node *machine;
     struct actions actions;
     struct world_end **ends; /* by link number */
@@ -68,18 +68,18 @@ struct world_node {
     size_t end_room;
     uint64_t tick_ms;      /* of the tick in the agenda; UINT64_MAX: none */
     uint64_t frozen_ms;    /* stopped until then */
-    uint64_t launched_ms;  /* its launch was complete; 0: it is not */
+    uint64_t launched_ms;  /* when its launch was complete; 0: it is not */
     uint64_t apart_ms;     /* its host is cut off until then */
-    bool vanished;         /* its host is gone, and no link says so */
-    uint8_t lie;           /* the type of a frame that it must not send; 0 */
-    bool caught;           /* its link was closed for that */
+    bool vanished;         /* its host is gone, without an error on links */
+    uint8_t lie;           /* type of the forbidden frame it sent; 0: none */
+    bool caught;           /* its link was closed for that frame */
     uint32_t dials;        /* how often it has dialled */
-    uint64_t busy_tick_ms; /* for finding a machine that spins */
+    uint64_t busy_tick_ms; /* to detect a machine that spins */
     uint32_t busy_ticks;
     /* filters */
     struct filtering *filters;
     uint32_t filter_ms;
-    bool calling; /* a call is out */
+    bool calling; /* a filter call is running */
     struct loader_output answer;
     uint32_t answer_stream;
     /* the application */
@@ -87,7 +87,7 @@ struct world_node {
     struct world_queue arrived; /* delivered, not taken */
     struct world_queue unsent;
     bool in_receive;
-    bool in_app; /* its code runs */
+    bool in_app; /* its code is running */
     bool busy;   /* with `in_hand` */
     struct world_packet in_hand;
     /* an observer, which has no machine */
@@ -109,7 +109,7 @@ struct sim {
     size_t count;
     size_t room;
     char *failure;
-    bool meddled; /* what a machine says was not its, or ends half-way */
+    bool meddled; /* a frame was injected, or a step ended half-way */
     /* the trace */
     char *trace;
     size_t trace_len;
@@ -126,28 +126,28 @@ void world_queue_add(struct world_queue *queue,
 /* Take the first packet, which is the caller's; false if there is none. */
 bool world_queue_take(struct world_queue *queue, struct world_packet *out);
 
-/* The first packet of `stream`, 0 for any; false if there is none. */
+/* Take the first packet of `stream` (0: of any); false if there is none. */
 bool world_queue_take_stream(struct world_queue *queue,
                              uint32_t stream,
                              struct world_packet *out);
 
-/* Free what waits. */
+/* Free the queue. */
 void world_queue_fini(struct world_queue *queue);
 
 /* ---- nodes (step.c) ---- */
 
-/* Step the machine of `node` with `event`, whose time is filled in, and do
- * what it asks. `result` may be NULL. Returns node_step()'s answer. */
+/* Step the machine of `node` with `event`, whose time is filled in, and carry
+ * out its actions. `result` may be NULL. Returns what node_step() returned. */
 int world_step(struct sim *sim,
                struct world_node *node,
                struct event *event,
                uint64_t *result);
 
-/* Make the node's machine and begin. */
+/* Make and start the node's machine. */
 void world_start(struct sim *sim, struct world_node *node);
 
-/* Tell `node`, after `delay_ms`, that `rank`, which it has started, is gone;
- * if it is then still the process that it is now. */
+/* Report to `node`, after `delay_ms`, that `rank`, which it has started, has
+ * ended; but not if the process of `node` has ended before. */
 void world_gone(struct sim *sim,
                 const struct world_node *node,
                 uint32_t rank,
@@ -156,17 +156,17 @@ void world_gone(struct sim *sim,
 /* The node's filter call crashes its process (PROTOCOL 11.5). */
 void world_crash_in_call(struct sim *sim, struct world_node *node);
 
-/* The node is no more: give back what it holds. */
+/* End the node, and free what it holds. */
 void world_stop(struct sim *sim,
                 struct world_node *node,
                 enum world_state state);
 
-/* The filter's time is over: give its answer to the machine. */
+/* The filter call has taken its time: give its answer to the machine. */
 void world_filtered(struct sim *sim, struct world_node *node);
 
 /* ---- links (wire.c) ---- */
 
-/* Connect two nodes; each end is told after a delay of its own. */
+/* Connect two nodes; each end comes up after its own delay. */
 void world_connect(struct sim *sim,
                    struct world_node *child,
                    struct world_node *parent);
@@ -177,69 +177,69 @@ struct world_end *world_end_at(struct world_node *node, uint32_t link);
 /* The newest link of `node` that leads to `other`; NULL if there is none. */
 struct world_end *world_end_to(struct world_node *node, uint32_t other);
 
-/* Put `frame` on the link. */
+/* Write `frame` to the link. */
 void world_write(struct sim *sim,
                  struct world_node *node,
                  uint32_t link,
                  const struct frame *frame);
 
-/* Let go of the link at this end: the other reads what is on its way, or, if
- * `cut`, a part of it, and then that it has ended. */
+/* Close the link at this end. The other end reads what is in flight (if `cut`,
+ * only a part of it), and then the end. */
 void world_let_go(struct sim *sim,
                   struct world_node *node,
                   uint32_t link,
                   bool cut,
                   const char *reason);
 
-/* The link at this end is proved. */
+/* The link is proved at this end. */
 void world_up(struct sim *sim, struct world_node *node, uint32_t link);
 
-/* Read what has arrived, unless it is nothing but repeated heartbeats: they wake
- * no node (PROTOCOL 6.1e). */
+/* Read what has arrived, unless it is only repeated heartbeats, which wake no
+ * node (PROTOCOL 6.1e). */
 void world_read(struct sim *sim, struct world_node *node, uint32_t link);
 
-/* The node is awake, and about to look for silence: read all that has arrived
- * on all of its links. */
+/* The node is awake, and about to check for silence: read everything that has
+ * arrived on all its links. */
 void world_read_all(struct sim *sim, struct world_node *node);
 
 /* ---- applications (app.c) ---- */
 
-/* Let the application do what it can. */
+/* Run the application as far as it can go. */
 void world_app(struct sim *sim, struct world_node *node);
 
-/* It has dealt with the packet in its hand. */
+/* The application has processed its packet. */
 void world_app_done(struct sim *sim, struct world_node *node);
 
 /* ---- observers (observe.c) ---- */
 
-/* What one does when something happens to it. */
+/* Handle an event of an observer. */
 void world_observe(struct sim *sim,
                    struct world_node *node,
                    struct event *event);
 
 /* ---- traces (trace.c) ---- */
 
-/* A line for a frame that has come to `node` from rank `from`. */
+/* Trace a frame that has arrived at `node` from rank `from`. */
 void world_trace_frame(struct sim *sim,
                        const struct world_node *node,
                        uint32_t from,
                        const struct frame *frame);
-/* A line of that kind for a packet of an application. */
+/* Trace a packet of an application, as a line of that kind. */
 void world_trace_packet(struct sim *sim,
                         unsigned kind,
                         const struct world_node *node,
                         const char *verb,
                         uint32_t stream,
                         const struct frame *frame);
-/* A line for a filter's call, whose answer is in `node`. */
+/* Trace a filter call, whose answer is in `node`. */
 void world_trace_call(struct sim *sim,
                       const struct world_node *node,
                       const struct node_call *call);
 
-/* A line for what the application of `node` is told. */
+/* Trace news for the application of `node`. */
 void world_trace_tell(struct sim *sim,
                       const struct world_node *node,
                       const struct action *tell);
 
-/* A delay of one hop. */
+/* The delay of one hop. */
 uint64_t world_delay_ms(struct sim *sim);
