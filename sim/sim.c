@@ -98,7 +98,7 @@ void sim_free(struct sim *sim)
     free(sim);
 }
 
-/* ---- what happens next ---- */
+/* ---- events ---- */
 
 static void tick_node(struct sim *sim, struct world_node *node)
 {

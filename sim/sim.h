@@ -229,8 +229,7 @@ void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms);
 
 /* ---- calls of an application ----
  *
- * Each returns node_step()'s result; also -ENOTCONN if the node does not
- * run. */
+ * Each returns node_step()'s result, or -ENOTCONN if the node does not run. */
 
 /* Front-end: open a stream; its number is stored in `stream`. TELL_OPENED
  * follows. */

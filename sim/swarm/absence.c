@@ -1,9 +1,9 @@
-/* absence.c - a launch in which some nodes do not start. */
+/* absence.c - launches in which some nodes do not start. */
 #include "sim/swarm/absence.h"
 
 #include "sim/world.h"
 
-/* Whether the front-end has it on its list. */
+/* Whether the front-end lists `rank` as missing. */
 static bool is_listed(const struct sim *sim, uint32_t rank)
 {
     const char *host, *reason;

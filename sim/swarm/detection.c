@@ -1,4 +1,4 @@
-/* detection.c - whether silence is found, and only silence. */
+/* detection.c - checks the detection of silence. */
 #include "sim/swarm/detection.h"
 
 #include <inttypes.h>
@@ -6,10 +6,10 @@
 #include "protocol/node.h"
 #include "sim/world.h"
 
-/* What is being read, piece by piece, may wait so long. */
+/* How long bytes may wait that are being read piece by piece. */
 #define DETECTION_READ_MS 10
 
-/* When something came last on a link, or it began. */
+/* When bytes last arrived on a link, or when it began. */
 static uint64_t heard_ms(const struct sim *sim, const struct world_end *end)
 {
     uint64_t now_ms =
@@ -19,7 +19,7 @@ static uint64_t heard_ms(const struct sim *sim, const struct world_end *end)
     return waiting_ms > end->heard_ms ? waiting_ms : end->heard_ms;
 }
 
-/* Whether the other end has, since `since_ms`, been unable to say a word. */
+/* Whether the other end could not send at some time since `since_ms`. */
 static bool is_excused(const struct sim *sim,
                        const struct world_end *end,
                        uint64_t since_ms)
@@ -71,9 +71,9 @@ void detection_look(struct sim *sim)
                 continue;
             since_ms = heard_ms(sim, end);
             if (since_ms < node->frozen_ms)
-                since_ms = node->frozen_ms; /* it distrusts its timers (6.2) */
+                since_ms = node->frozen_ms; /* timers restart (6.2) */
             if (since_ms < node->launched_ms)
-                since_ms = node->launched_ms; /* it was patient (12.2b) */
+                since_ms = node->launched_ms; /* a longer limit (12.2b) */
             if (sim->now_ms >
                 since_ms + node_patience_ms(node->machine) + DETECTION_READ_MS)
                 sim_fail(sim, "%d has not noticed the silence of %d",

@@ -1,7 +1,7 @@
-/* drawing.c - the schedule that a seed chooses.
+/* drawing.c - draw the schedule of a seed.
  *
  * Each seed turns features on and off (swarm testing): a bug that one feature
- * hides, another seed meets without it. */
+ * hides shows in a seed without that feature. */
 #include <string.h>
 
 #include "sim/memory.h"
@@ -16,13 +16,13 @@
 #define DRAWING_JOINERS 12
 #define DRAWING_STEPS   20
 
-/* A stop that is long enough to be taken for dead, and one that is not. */
+/* A stop taken for a death, one that is not, and how near a close one is. */
 #define DRAWING_LONG_MS  (4 * LIMIT_FAILURE_TIMEOUT_MS)
 #define DRAWING_SHORT_MS (LIMIT_FAILURE_TIMEOUT_MS / 2)
 #define DRAWING_NEAR_MS  (2 * LIMIT_HEARTBEAT_MS)
 
-/* When, after the launch begins, a node may stop, how long the start of one
- * that is slow may take, and what sets its random numbers apart. */
+/* When, after the launch begins, a node may stop; how long a slow start may
+ * take; and constants that make independent random sources. */
 #define DRAWING_START_MS 60
 #define DRAWING_SLOW_MS  (2 * LIMIT_FAILURE_TIMEOUT_MS)
 #define DRAWING_STARTS   UINT64_C(0x5107057a27)
@@ -34,38 +34,38 @@
 #define DRAWING_POISON   UINT64_C(0x9015)
 #define DRAWING_EXACT    UINT64_C(0xe8ac7)
 
-/* Back-ends lie in worlds of higher seeds only: lower ones stay what they were.
- */
+/* Back-ends lie only in worlds of higher seeds, so that lower seeds stay
+ * unchanged. */
 #define DRAWING_HONEST UINT64_C(1000000)
 
 /* Filters crash in worlds of seeds between these. */
 #define DRAWING_POISON_FROM UINT64_C(1500000)
 #define DRAWING_POISON_TO   UINT64_C(2000000)
 
-/* Seeds from the first of these up to the second have cumulative streams. */
+/* Cumulative streams are in worlds of seeds between these. */
 #define DRAWING_TOTALS     UINT64_C(2000000)
 #define DRAWING_TOTALS_END UINT64_C(2500000)
 
-/* Streams are exact in worlds of seeds from here on. */
+/* Exact streams are in worlds of seeds from here on. */
 #define DRAWING_WHOLE UINT64_C(2500000)
 
-/* The least and the most that a back-end keeps on an exact stream. */
+/* The least and most bytes that a back-end keeps on an exact stream. */
 #define DRAWING_KEEP_MIN 64
 #define DRAWING_KEEP_MAX (64u << 10)
 
-/* The least and the most that the windows of a stream share, where it is less
- * than in a real node. */
+/* The least and most bytes that the windows of a stream share, if fewer than in
+ * a real node. */
 #define DRAWING_BUDGET_MIN (64u << 10)
 #define DRAWING_BUDGET_MAX (512u << 10)
 
-/* The least and the most bytes a millisecond of a slow link, on which a packet
- * of 100,000 bytes takes half a second to five. */
+/* The least and most bytes per millisecond of a slow link, on which a packet of
+ * 100,000 bytes takes half a second to five. */
 #define DRAWING_RATE_MIN 20
 #define DRAWING_RATE_MAX 200
 
 struct drawing {
     struct random random;
-    struct random shapes; /* of streams: from a source of its own, as starts */
+    struct random shapes; /* of streams: its own source, as for starts */
     struct random chatters;
     struct random hung;
     struct random lies;
@@ -76,16 +76,16 @@ struct drawing {
     uint32_t joiners;
     uint32_t streams;
     uint32_t sent[TRAFFIC_STREAMS + 1]; /* by stream */
-    uint64_t closed;                    /* streams, as bits */
+    uint64_t closed;                    /* closed streams, as bits */
     uint64_t now_ms;
-    uint64_t stalled_ms; /* the last short stop has ended */
+    uint64_t stalled_ms; /* when the last short stop ends */
     /* features */
     bool narrow;       /* windows are small ... */
     bool aligned;      /* ... and a stream waits for all */
-    bool unasked;      /* members send what nothing asked for */
+    bool unasked;      /* members send unrequested packets */
     bool hangs;        /* filter calls of commnodes may hang */
     bool poisons;      /* ... or crash */
-    bool liars;        /* back-ends may send what they must not */
+    bool liars;        /* back-ends may send forbidden frames */
     bool totals;       /* streams may be cumulative */
     bool whole;        /* streams may be exact ... */
     bool keeps_little; /* ... and the last one keeps less than a member sends */
@@ -94,10 +94,10 @@ struct drawing {
     bool opens;
     bool leaves;
     bool spare; /* only commnodes die */
-    bool front; /* the front-end may be stopped for long */
+    bool front; /* the front-end may be stopped for a long time */
     bool faults[SCHEDULE_VERB_COUNT];
-    bool faulty;     /* any of those */
-    unsigned stress; /* faults are so many times as likely */
+    bool faulty;     /* any fault is possible */
+    unsigned stress; /* how many times as likely faults are */
 };
 
 static uint32_t draw_number(struct drawing *drawing,
@@ -112,16 +112,15 @@ static bool chance(struct drawing *drawing, unsigned percent)
     return random_chance(&drawing->random, percent);
 }
 
-/* Whether a fault happens, which does so `percent` times of a hundred, or more
- * often where that is wished for. */
+/* Whether a fault happens: with a probability of `percent`, times `stress`. */
 static bool draw_fault(struct drawing *drawing, unsigned percent)
 {
     percent *= drawing->stress;
     return chance(drawing, percent < 100 ? percent : 100);
 }
 
-/* How long something is stopped or cut off; often it just is, or just is not,
- * found. */
+/* How long a node is stopped or cut off: often just too short, or just long
+ * enough, to be noticed. */
 static uint32_t draw_stop(struct drawing *drawing)
 {
     if (chance(drawing, 30))
@@ -130,7 +129,7 @@ static uint32_t draw_stop(struct drawing *drawing)
     return draw_number(drawing, 1, DRAWING_LONG_MS);
 }
 
-/* Add a step; what follows is `after_ms` later than what came before. */
+/* Add a step, `after_ms` after the previous one. */
 static void add_step(struct drawing *drawing,
                      uint32_t after_ms,
                      enum schedule_verb verb,
@@ -156,7 +155,7 @@ static bool is_backend(const struct drawing *drawing, size_t index)
     return drawing->tree.nodes[index].child_count == 0;
 }
 
-/* Any node, those that have joined included. */
+/* Draw any node, including those that have joined. */
 static uint32_t draw_node(struct drawing *drawing, bool front)
 {
     size_t count = drawing->tree.count + drawing->joiners;
@@ -168,7 +167,7 @@ static uint32_t draw_node(struct drawing *drawing, bool front)
            (uint32_t)(index - drawing->tree.count);
 }
 
-/* A node that may die; 0: none was met. */
+/* Draw a node that may die; 0: it may not. */
 static uint32_t draw_victim(struct drawing *drawing)
 {
     size_t index = draw_number(drawing, 1, drawing->tree.count - 1);
@@ -197,7 +196,7 @@ static void draw_apps(struct drawing *drawing)
     }
 }
 
-/* What the stream that is opened next has besides. */
+/* Draw the options of the next stream. */
 static void draw_shape(struct drawing *drawing)
 {
     bool down = random_chance(&drawing->shapes, 30);
@@ -207,10 +206,10 @@ static void draw_shape(struct drawing *drawing)
         add_step(drawing, 0, SCHEDULE_WITH, drawing->streams, down, large, 0);
 }
 
-/* Make the stream that is opened next an exact one. Where `keep` is less than
- * what a member sends, it is the only one that waits for all: else a member that
- * waits to send on this holds up what another needs on that. Nor does it grow,
- * then or with small windows: a joiner may answer alone in its first epoch, and
+/* Make the next stream an exact one. If `keep` is less than a member sends, no
+ * other stream waits for all: otherwise a member that waits to send on this
+ * stream would delay packets that another stream needs. Nor does it grow then,
+ * or with small windows: a joiner may answer alone in its first epoch, and
  * would wait for a sync. */
 static void draw_exact(struct drawing *drawing, struct schedule_step *open)
 {
@@ -232,7 +231,7 @@ static void draw_exact(struct drawing *drawing, struct schedule_step *open)
              0, 0);
 }
 
-/* The members that `number` stands for: 60 of 100, of the back-ends and of what
+/* The members for `number`: 60 percent of the back-ends and of the nodes that
  * may join; 0: all. */
 static struct ranks draw_members(const struct drawing *drawing, uint32_t number)
 {
@@ -253,7 +252,7 @@ static struct ranks draw_members(const struct drawing *drawing, uint32_t number)
     return members;
 }
 
-/* What is sent unasked on the stream that was opened last. */
+/* Draw unrequested packets on the last stream. */
 static void draw_chatter(struct drawing *drawing)
 {
     struct random *random = &drawing->chatters;
@@ -262,8 +261,8 @@ static void draw_chatter(struct drawing *drawing)
     if (!drawing->unasked || !random_chance(random, 60))
         return;
     step.numbers[0] = drawing->streams;
-    /* once in the order of a call's arguments, which gcc evaluates from the
-     * last: a seed stays what it was */
+    /* in the order in which gcc once evaluated the arguments of a call, from
+     * the last: seeds stay unchanged */
     step.members =
         draw_members(drawing, (uint32_t)random_between(random, 0, 1000));
     step.numbers[2] = (uint32_t)random_between(random, 5, 60);
@@ -288,8 +287,8 @@ static void draw_open(struct drawing *drawing)
     }
     if (drawing->unasked && random_chance(&drawing->chatters, 50))
         step.numbers[2] = COP_TIME_OUT;
-    /* Where two do, members that answer with more than a window each, one on
-     * this and one on that, wait for each other: no fault of the network's. */
+    /* With two such streams, members that answer with more than a window, one
+     * on each stream, wait for each other: not the network's fault. */
     if (drawing->narrow && drawing->aligned && step.numbers[2] == 0)
         step.numbers[2] = 1;
     step.numbers[3] = draw_number(drawing, 1, 50);
@@ -306,7 +305,7 @@ static void draw_open(struct drawing *drawing)
     draw_chatter(drawing);
 }
 
-/* A stream that is open as far as the schedule knows; 0: none was met. */
+/* Draw a stream that the schedule has not closed; 0: it is closed. */
 static uint32_t draw_stream(struct drawing *drawing)
 {
     uint32_t stream = draw_number(drawing, 1, drawing->streams);
@@ -336,7 +335,7 @@ static void draw_traffic(struct drawing *drawing)
         draw_open(drawing);
 }
 
-/* ---- what happens without a death ---- */
+/* ---- without a death ---- */
 
 static void draw_nuisance(struct drawing *drawing)
 {
@@ -345,7 +344,7 @@ static void draw_nuisance(struct drawing *drawing)
 
         add_step(drawing, 0, SCHEDULE_FREEZE, draw_node(drawing, true), 0,
                  for_ms, 0);
-        /* Two in a row may look like one that is long. */
+        /* Two in a row may look like one long stop. */
         drawing->stalled_ms =
             drawing->now_ms + for_ms + 2 * LIMIT_FAILURE_TIMEOUT_MS;
     }
@@ -367,14 +366,14 @@ static void draw_nuisance(struct drawing *drawing)
 
 /* ---- faults ---- */
 
-/* Nodes near `rank` die too. */
+/* Kill nodes near `rank`, too. */
 static void draw_more_deaths(struct drawing *drawing, uint32_t rank)
 {
     const struct tree_node *node = tree_find(&drawing->tree, rank);
     const struct tree_node *parent = &drawing->tree.nodes[node->parent];
 
     switch (draw_number(drawing, 0, 4)) {
-    case 0: /* its parent: the adopter too, if it is late enough */
+    case 0: /* the parent; if late, it is the adopter too */
         if (parent->rank != 0)
             add_step(drawing, 0, SCHEDULE_KILL, parent->rank,
                      draw_number(drawing, 0, 40), 0, 0);
@@ -386,7 +385,7 @@ static void draw_more_deaths(struct drawing *drawing, uint32_t rank)
                 add_step(drawing, 0, SCHEDULE_KILL, parent->children[i].rank,
                          draw_number(drawing, 0, 5), 0, 0);
         return;
-    case 2: /* every commnode, one after another */
+    case 2: /* all commnodes, one after another */
         for (size_t i = 1; chance(drawing, 20) && i < drawing->tree.count; i++)
             if (!is_backend(drawing, i))
                 add_step(drawing, 0, SCHEDULE_KILL, drawing->tree.nodes[i].rank,
@@ -416,7 +415,7 @@ static void draw_deaths(struct drawing *drawing)
         add_step(drawing, 0, SCHEDULE_LEAVE, rank, 0, 0, 0);
 }
 
-/* Of a source of its own, too. */
+/* With its own source. */
 static void draw_hang(struct drawing *drawing)
 {
     struct random *random = &drawing->hung;
@@ -491,7 +490,7 @@ static void draw_features(struct drawing *drawing)
     }
 }
 
-/* One seed in six skips nodes that do not start, if there are any. */
+/* In one seed of six, nodes that do not start are skipped, if there are any. */
 static void draw_absence(struct drawing *drawing)
 {
     unsigned missing = draw_number(drawing, 0, 50);
@@ -512,9 +511,9 @@ static void draw_absence(struct drawing *drawing)
     }
 }
 
-/* Some are slow to start: longer than a node of a running tree may be silent,
- * not so long as a start may take (PROTOCOL 12.2b). What is drawn for this has
- * a source of its own, so that a seed is otherwise what it always was. */
+/* In some seeds starts are slow: slower than the limit of silence in a running
+ * tree, but within the limit of a start (PROTOCOL 12.2b). They have their own
+ * random source, so that seeds stay otherwise unchanged. */
 static void draw_starts(struct drawing *drawing, uint64_t seed)
 {
     struct random starts;
@@ -529,7 +528,7 @@ static void draw_starts(struct drawing *drawing, uint64_t seed)
                      (uint32_t)random_between(&starts, 1, DRAWING_SLOW_MS), 0);
 }
 
-/* One seed in four has small windows, so that they are full now and then. */
+/* One seed in four has small windows, which are sometimes full. */
 static void draw_budget(struct drawing *drawing)
 {
     drawing->narrow = random_chance(&drawing->shapes, 25);
@@ -540,8 +539,8 @@ static void draw_budget(struct drawing *drawing)
                  0, 0, 0);
 }
 
-/* One seed in five has members that send unasked, and filters that take time:
- * calls of one stream then come between another's. */
+/* One seed in five has members that send unrequested packets, and filters that
+ * take time: the calls of streams then interleave. */
 static void draw_unasked(struct drawing *drawing, uint64_t seed)
 {
     struct random *random = &drawing->chatters;
@@ -658,7 +657,7 @@ void schedule_draw(struct schedule *out,
     count = draw_number(&drawing, 1, 4);
     while (drawing.streams < count)
         draw_open(&drawing);
-    if (chance(&drawing, 50)) /* else packets right behind the opening */
+    if (chance(&drawing, 50)) /* else packets directly after the opening */
         add_step(&drawing, 0, SCHEDULE_OPENED, 0, 0, 0, 0);
     draw_rounds(&drawing);
     add_step(&drawing, 0, SCHEDULE_END, chance(&drawing, 20), 0, 0, 0);

@@ -1,4 +1,4 @@
-/* faults.c - what a schedule breaks, now or later. */
+/* faults.c - the faults of a schedule, now or later. */
 #include "sim/swarm/faults.h"
 
 #include "sim/memory.h"
@@ -37,7 +37,7 @@ uint64_t faults_lasts_until(struct swarm *swarm, uint32_t for_ms)
     return until_ms;
 }
 
-/* One of the faults of the link to `parent`. */
+/* Inject a fault of the link to `parent`. */
 static void break_link(struct swarm *swarm,
                        const struct schedule_step *step,
                        uint32_t index,
@@ -57,7 +57,7 @@ static void break_link(struct swarm *swarm,
                  faults_lasts_until(swarm, step->numbers[3]));
 }
 
-/* A back-end sends a frame that no back-end may send. */
+/* Have a back-end send a frame that no back-end may send. */
 static bool tell_lie(struct swarm *swarm, uint32_t index, uint32_t which)
 {
     static const uint8_t types[] = {FRAME_PROBE, FRAME_HEARD, FRAME_FAN_OUT,
@@ -69,7 +69,7 @@ static bool tell_lie(struct swarm *swarm, uint32_t index, uint32_t which)
            sim_lie(swarm->sim, index, &frame);
 }
 
-/* Its time has come. Returns whether it has an effect. */
+/* Inject a planned fault. Returns whether it has an effect. */
 static bool strike(struct swarm *swarm, const struct schedule_step *step)
 {
     struct sim *sim = swarm->sim;

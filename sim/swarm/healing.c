@@ -1,4 +1,4 @@
-/* healing.c - how a tree heals, watched from outside. */
+/* healing.c - checks how a tree heals, from outside. */
 #include "sim/swarm/healing.h"
 
 #include <stdlib.h>
@@ -6,18 +6,18 @@
 #include "sim/memory.h"
 #include "wire/limits.h"
 
-/* Fan-outs go on with a heartbeat at each hop (PROTOCOL 6.6). */
+/* Fan-outs may wait for a heartbeat at each hop (PROTOCOL 6.6). */
 #define HEALING_NEWS_MS (10 * LIMIT_HEARTBEAT_MS)
 
-/* A commnode whose death no node saw is reported lost when it has had no path
- * for the time of 11.1. That is counted from when it is known to be an orphan,
- * or from when its adoption has not been reported for as long (6.1a). */
+/* A commnode whose death no node noticed is reported lost when it has had no
+ * path for the time of 11.1. That time begins when it is known to be an orphan,
+ * or when its adoption has not been reported for as long (6.1a). */
 #define HEALING_GIVE_UP_MS                                                     \
     (LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +                      \
      LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS)
 #define HEALING_LOST_MS (UINT64_C(30000) + 2 * HEALING_GIVE_UP_MS)
 
-/* How many links lead from `index` up to `top`; SIM_NONE if none do. */
+/* How many links lead from `index` up to `top`; SIM_NONE if no path does. */
 static uint32_t way_up(const struct sim *sim,
                        uint32_t index,
                        uint32_t top,
@@ -62,7 +62,7 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
                         sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
 }
 
-/* PROTOCOL 6.8: which report on a node may follow the one before. */
+/* PROTOCOL 6.8: check that a report on a node may follow the previous one. */
 static void hear_of(struct healing *healing,
                     struct sim *sim,
                     uint32_t index,
@@ -91,7 +91,7 @@ static void hear_of(struct healing *healing,
         node->news = HEALING_ADOPTED;
         node->told_parent = (uint32_t)tell->sequence;
     } else {
-        /* before the table has come, a link that is lost is an end (12.2) */
+        /* before the table arrives, a lost link is an end (12.2) */
         if (sim_is_alive(sim, index) && healing->nodes[index].launched &&
             !healing->nodes[index].left)
             sim_fail(sim, "%u was given up, and lives", tell->rank);
@@ -99,14 +99,14 @@ static void hear_of(struct healing *healing,
     }
 }
 
-/* A report of the front-end. */
+/* Record a report of the front-end. */
 static void note_news(struct healing *healing,
                       struct sim *sim,
                       const struct action *tell)
 {
     uint32_t index = sim_find(sim, tell->rank);
 
-    /* A back-end that joins is a node like others once reported (12.3). */
+    /* Once reported, a back-end that joined is a node like others (12.3). */
     if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE) {
         healing->nodes[index].launched = true;
         healing->joined_ms = sim_now_ms(sim);
@@ -133,7 +133,7 @@ void healing_told(struct healing *healing,
         note_news(healing, sim, tell);
     else if (tell->tell == TELL_LAUNCHED) {
         healing->nodes[index].launched |= index < tree_next_rank(sim_tree(sim));
-        healing->nodes[index].orphan = false; /* that was another life */
+        healing->nodes[index].orphan = false; /* that was in another life */
     } else if (tell->tell == TELL_NODE_ADOPTED) {
         healing->nodes[index].orphan = false;
         healing->adoptions++;
@@ -202,7 +202,7 @@ void healing_check(struct healing *healing, struct sim *sim)
     uint32_t height = 0;
     uint32_t met;
 
-    /* A tree is as high as its deepest back-end (PROTOCOL 8.3). */
+    /* The height of a tree is that of its deepest back-end (PROTOCOL 8.3). */
     for (size_t i = 0; i < tree->count; i++)
         if (tree->nodes[i].child_count == 0 && tree->nodes[i].depth > limit)
             limit = tree->nodes[i].depth;

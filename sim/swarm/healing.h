@@ -1,8 +1,8 @@
-/* healing.h - how a tree heals, watched from outside.
+/* healing.h - checks how a tree heals, from outside.
  *
  * Promises: every orphan finds a parent; the result is a tree, not higher than
  * at launch unless adoptions overlapped; only killed nodes end or are given up.
- * The front-end reports all this, truly: a node reported lost is dead, each
+ * The front-end's reports are true: a node reported lost is dead, each
  * suspicion is reported once and ends once, and a killed commnode is reported
  * lost once, within a bound. */
 #pragma once
@@ -18,13 +18,13 @@ enum healing_news {
     HEALING_ADOPTED,
 };
 
-/* What is known of one rank, and of one index. */
+/* The records of one rank, and of one index. */
 struct healing_node {
     enum healing_news news; /* by rank */
-    uint32_t told_parent;   /* by rank: of its last adoption; 0: of none */
+    uint32_t told_parent;   /* by rank: of its last adoption; 0: none */
     uint64_t dead_ms;       /* by index: when it was first seen dead */
     bool launched;          /* by index */
-    bool left;              /* by index: by its own wish */
+    bool left;              /* by index: by a leave step */
     bool orphan;            /* by index */
 };
 
@@ -33,30 +33,30 @@ struct healing {
     struct ranks torn; /* back-ends that lost a node or a link above them */
     struct healing_node *nodes;
     uint32_t room;      /* of `nodes`: ranks and indices are lower */
-    uint64_t joined_ms; /* the last time that somebody joined; 0: nobody has */
-    bool overlapped; /* two were orphans at the same time, or one so soon after
-                        a join that not everybody knew of that (PROTOCOL 8.5) */
+    uint64_t joined_ms; /* when a back-end last joined; 0: never */
+    bool overlapped;    /* two nodes were orphans at the same time, or one was
+                        before all nodes knew of a join (PROTOCOL 8.5) */
     uint32_t adoptions;
-    bool rose; /* overlapping adoptions have made the tree higher */
+    bool rose; /* overlapping adoptions made the tree higher */
 };
 
-/* Begin, for ranks and indices lower than `room`. */
+/* Start, for ranks and indices lower than `room`. */
 void healing_init(struct healing *healing, uint32_t room);
 
-/* What the world tells a watcher, handed on. */
+/* Callbacks of a watcher, passed on. */
 void healing_parted(struct healing *healing, struct sim *sim, uint32_t index);
 void healing_told(struct healing *healing,
                   struct sim *sim,
                   uint32_t index,
                   const struct action *tell);
 
-/* Fail the world if a commnode that is dead for long was not told of. */
+/* Fail the world if the death of a commnode was not reported in time. */
 void healing_look(struct healing *healing, struct sim *sim);
 
-/* What is still to heal, to be freed; NULL if all is whole. */
+/* What has not healed yet, as a text to be freed; NULL if all has. */
 char *healing_lack(const struct healing *healing, const struct sim *sim);
 
-/* All is whole: fail the world if it is not as promised. */
+/* All has healed: fail the world if a promise is broken. */
 void healing_check(struct healing *healing, struct sim *sim);
 
 /* Free the storage. */

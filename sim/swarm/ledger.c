@@ -1,4 +1,4 @@
-/* ledger.c - what the members of a cumulative stream have given. */
+/* ledger.c - the items that members of a cumulative stream have sent. */
 #include "sim/swarm/ledger.h"
 
 #include <stdio.h>
@@ -38,8 +38,8 @@ struct payload *ledger_post(struct ledger *ledger, uint32_t rank)
     return payload;
 }
 
-/* The array of items in `frame`, of a packet that is to be freed; NULL if it has
- * none. */
+/* The array of items in `frame`, or NULL if it has none. The caller frees
+ * `*packet`, which has the array. */
 static const unsigned char *read_items(const struct ledger *ledger,
                                        const struct frame *frame,
                                        struct cop_packet **packet)
@@ -91,9 +91,9 @@ void ledger_ask(struct ledger *ledger, uint64_t now_ms)
     ledger->asked_due = ledger->due;
 }
 
-/* What is wrong with item `item` of `rank`, which is in the total `count`
- * times; NULL: nothing. A member that was lost while the total was packed may
- * be in it or not. */
+/* The error if item `item` of `rank` is in the total `count` times; NULL: none.
+ * The item of a member that was lost while the total was packed may be in it or
+ * not. */
 static const char *judge(const struct ledger *ledger,
                          uint32_t rank,
                          uint32_t item,

@@ -1,5 +1,5 @@
-/* ledger.h - what the members of a cumulative stream have given, and whether a
- * total is the truth.
+/* ledger.h - the items that members of a cumulative stream have sent, and
+ * checks of its totals.
  *
  * Each packet is one item of its member: a 1 in an array of bytes, which the
  * filter `sum` adds up. So a total shows how often each item counts. */
@@ -12,47 +12,47 @@
 
 /* One member. */
 struct ledger_member {
-    uint32_t posted;               /* items that were to be sent ... */
-    bool given[LEDGER_ITEMS];      /* ... and that were */
+    uint32_t posted;               /* items to be sent ... */
+    bool given[LEDGER_ITEMS];      /* ... and items that were sent */
     uint32_t epochs[LEDGER_ITEMS]; /* the sync that covers each */
     bool lost;
-    bool left;        /* with its farewell: what it gave stays */
+    bool left;        /* sent FAREWELL: its items stay */
     uint64_t lost_ms; /* when the front-end was told */
 };
 
-/* Caller's storage; all zero but for ledger_init(). */
+/* Caller's storage; use ledger_init(). */
 struct ledger {
     struct ledger_member *members; /* by rank */
     uint32_t ranks;
-    uint32_t due; /* what was given for syncs below it is in every total */
-    bool asked;   /* for a total; it has not come ... */
+    uint32_t due; /* items sent for earlier syncs are in every total */
+    bool asked;   /* a total was requested and has not arrived ... */
     uint64_t asked_ms;
     uint32_t asked_due; /* ... and what was due then */
 };
 
-/* Begin without items; ranks are lower than `ranks`. Free it. */
+/* Start without items; ranks are lower than `ranks`. Free the ledger. */
 void ledger_init(struct ledger *ledger, uint32_t ranks);
 void ledger_fini(struct ledger *ledger);
 
-/* The next item of `rank`, or NULL if it has no more to give. */
+/* The next item of `rank`, or NULL if it has no more items. */
 struct payload *ledger_post(struct ledger *ledger, uint32_t rank);
 
-/* `rank` has sent the item in `frame`, which sync number `epoch` covers. */
+/* Record that `rank` has sent the item in `frame`, covered by sync `epoch`. */
 void ledger_give(struct ledger *ledger,
                  uint32_t rank,
                  const struct frame *frame,
                  uint32_t epoch);
 
-/* The front-end was told that `rank` is lost, and why. */
+/* Record that the front-end was told of the loss of `rank`, and why. */
 void ledger_lose(struct ledger *ledger,
                  uint32_t rank,
                  const char *text,
                  uint64_t now_ms);
 
-/* The total was asked for. */
+/* Record that the total was requested. */
 void ledger_ask(struct ledger *ledger, uint64_t now_ms);
 
-/* Check a total that is vouched for: it has each item of a member at most once,
- * each item that is due once, and no item of a member that was given up.
- * Returns NULL, or what is wrong: the caller frees the text. */
+/* Check a total that is reported as exact: it has each item of a member at most
+ * once, each item that is due once, and no item of a member that was given up.
+ * Returns NULL, or the error: the caller frees the text. */
 char *ledger_check(struct ledger *ledger, const struct frame *total);

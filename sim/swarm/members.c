@@ -1,4 +1,4 @@
-/* members.c - what the back-ends of a world send. */
+/* members.c - the packets that the back-ends of a world send. */
 #include "sim/swarm/members.h"
 
 #include <stdlib.h>
@@ -6,13 +6,13 @@
 #include "sim/swarm/wholeness.h"
 #include "wire/packet.h"
 
-#define TRAFFIC_FILLED 1000 /* numbers of it in what is united */
+#define TRAFFIC_FILLED 1000 /* how many of these a united array has */
 
-/* A sum of all answers must fit 32 bits. */
+/* The sum of all answers must fit 32 bits. */
 #define TRAFFIC_SUM_RANKS 1024
 
-/* What is sent unasked is not below this; where values are added up, it is
- * below TRAFFIC_ANSWERS, and no answer is. */
+/* Unrequested values are at least this. If values are summed, they are below
+ * TRAFFIC_ANSWERS instead, and answers are not. */
 #define TRAFFIC_UNASKED (INT32_C(1) << 28)
 #define TRAFFIC_TIMES   64
 
@@ -41,7 +41,7 @@ static uint32_t exact_weight(const struct traffic_stream *stream)
     return stream->large ? TRAFFIC_LARGE : 0;
 }
 
-/* A packet of nothing but its value, in the form that the filter takes. */
+/* A packet with only its value, in the form that the filter takes. */
 static struct payload *pack_small(const struct traffic_stream *stream,
                                   int32_t value)
 {
@@ -82,7 +82,7 @@ static struct payload *pack_answer(const struct traffic_stream *stream,
     return r < 0 ? NULL : payload;
 }
 
-/* A member of a cumulative stream gives its next item, if it has any left. */
+/* Have a member of a cumulative stream send its next item, if any is left. */
 static void post_item(struct sim *sim,
                       uint32_t index,
                       struct traffic_stream *stream)
@@ -93,7 +93,7 @@ static void post_item(struct sim *sim,
         sim_post(sim, index, stream->id, 100, item);
 }
 
-/* Each value is sent only once, but for those that are to be added up. */
+/* Send answers. Each value is sent only once, unless values are summed. */
 void traffic_answer(struct traffic *traffic,
                     struct sim *sim,
                     uint32_t index,
@@ -127,8 +127,8 @@ void traffic_answer(struct traffic *traffic,
     }
 }
 
-/* Node by node in the order of the tree's text, joiners last: a seed gives the
- * trace that it always gave. */
+/* Nodes in the order of the tree's text, joiners last, so that the trace of a
+ * seed stays unchanged. */
 static uint32_t node_at(const struct sim *sim, uint32_t place)
 {
     const struct tree *tree = sim_tree(sim);
@@ -138,7 +138,7 @@ static uint32_t node_at(const struct sim *sim, uint32_t place)
     return tree_next_rank(tree) + place - (uint32_t)tree->count;
 }
 
-/* Each chosen member that is not waiting for credit sends once more. */
+/* Have each chosen member that is not waiting for credit send once more. */
 static void chatter(struct sim *sim, void *arg)
 {
     struct traffic_stream *stream = arg;
@@ -199,8 +199,8 @@ static bool is_unasked(int32_t value)
     return value >= TRAFFIC_UNASKED || value < TRAFFIC_ANSWERS;
 }
 
-/* The number of the sync that is to cover what back-end `index` sends now. The
- * question tells that of an answer. */
+/* The number of the sync that must cover what back-end `index` sends now. For
+ * an answer, the question gives it. */
 static uint32_t epoch_now(const struct traffic_stream *stream,
                           const struct sim *sim,
                           uint32_t index)
@@ -214,7 +214,7 @@ static uint32_t epoch_now(const struct traffic_stream *stream,
     return epoch;
 }
 
-/* A back-end's packet is written down with the wave that it must be in. */
+/* Record a back-end's packet with the wave that it must be in. */
 void traffic_sent(struct traffic *traffic,
                   struct sim *sim,
                   uint32_t index,

@@ -1,4 +1,4 @@
-/* model.c - what should arrive on one stream. */
+/* model.c - the expected packets of one stream. */
 #include "sim/swarm/model.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static const char *const names[] = {
     [MODEL_TOTAL] = "total",
 };
 
-/* Fillers are as large as this, values are not. */
+/* Fillers are at least this, and values are less. */
 #define MODEL_FILLER (INT32_C(1) << 29)
 
 int32_t model_filler(uint32_t number)
@@ -119,7 +119,7 @@ static void sort_all(struct model *model,
     sort_values(&model->taken, order);
 }
 
-/* Whether a sync has covered what has that number. */
+/* Whether a sync has covered the epoch of `sequence`. */
 static bool is_synced(const struct model *model, uint64_t sequence)
 {
     return epoch_of(sequence) < model->epochs;
@@ -127,7 +127,7 @@ static bool is_synced(const struct model *model, uint64_t sequence)
 
 /* ---- checking ---- */
 
-/* Whether one packet goes up for a whole wave, with one value. */
+/* Whether the filter makes one packet with one value of each wave. */
 static bool is_reduced(const struct model *model)
 {
     return model->filter == MODEL_SUM || model->filter == MODEL_MAX ||
@@ -152,7 +152,7 @@ static int64_t reduce(enum model_filter filter, int64_t so_far, int32_t value)
     return 0;
 }
 
-/* One value for each wave. */
+/* Check that each wave has one value, the right one. */
 static char *check_reduced_waves(struct model *model)
 {
     size_t i = 0;
@@ -189,7 +189,7 @@ static char *check_reduced_waves(struct model *model)
     return NULL;
 }
 
-/* Every value, in its epoch, and in its wave if waves are aligned. */
+/* Check that every value is in its epoch, and, if aligned, in its wave. */
 static char *check_values(struct model *model, bool by_wave)
 {
     size_t i = 0;
@@ -215,8 +215,8 @@ static char *check_values(struct model *model, bool by_wave)
     return NULL;
 }
 
-/* All values of each epoch together, and all contributors: what a node passes
- * on under one number is of one epoch (PROTOCOL 4.6). */
+/* Check the values of each epoch together, and their contributors: a node never
+ * mixes epochs under one number (PROTOCOL 4.6). */
 static char *check_totals(struct model *model)
 {
     size_t i = 0;
@@ -250,7 +250,7 @@ static char *check_totals(struct model *model)
     return NULL;
 }
 
-/* The sets are the same; both lists are sorted by value. */
+/* Check that both sets are equal; both lists are sorted by value. */
 static char *check_union(struct model *model)
 {
     size_t k = 0;
@@ -284,7 +284,7 @@ char *model_check_all(struct model *model)
     return aligned ? check_reduced_waves(model) : check_totals(model);
 }
 
-/* Whether this must be in what was taken. */
+/* Whether this value must be among the values taken. */
 static bool is_due(const struct model *model,
                    const struct model_value *sent,
                    const struct ranks *living,
@@ -298,7 +298,7 @@ static bool is_due(const struct model *model,
            !model->lossy[epoch];
 }
 
-/* What was reduced lies between what is due and what all sent. */
+/* Check that the result is between that of values due and of all values. */
 static char *check_between(const struct model *model,
                            const struct ranks *living,
                            const struct ranks *torn)
@@ -334,7 +334,7 @@ static char *check_between(const struct model *model,
     return NULL;
 }
 
-/* Where every value goes up as it is, a contributor is a value. */
+/* If every value goes up unchanged, contributors must equal values. */
 static char *check_contributors(const struct model *model)
 {
     uint64_t contributors = 0;

@@ -1,7 +1,7 @@
-/* model.h - what should arrive on one stream, computed directly.
+/* model.h - the expected packets of one stream, computed directly.
  *
- * The swarm writes down what was sent and what the front-end took; the model
- * knows from the rules what must have come of it. */
+ * The swarm records what was sent and what the front-end took; the model
+ * derives the expected result from the rules. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,44 +35,44 @@ struct model_values {
     size_t room;
 };
 
-/* Epochs of a stream that the model keeps apart. */
+/* The most epochs that the model distinguishes. */
 #define MODEL_EPOCHS 16
 
 struct model {
     enum model_filter filter;
-    uint32_t epochs;          /* those below have been synced: all that was sent
-                                 in them is due */
-    bool lossy[MODEL_EPOCHS]; /* its sync said that it may lack something */
+    uint32_t epochs;          /* lower ones were synced: everything sent in them
+                                 is due */
+    bool lossy[MODEL_EPOCHS]; /* the epoch's sync reported a possible loss */
     enum cop_sync sync;
     struct model_values sent;
     struct model_values taken;
 };
 
-/* A number that is there for its weight only: the model takes no notice. */
+/* A number that only adds length: the model ignores it. */
 int32_t model_filler(uint32_t number);
 
-/* The name of the filter as a stream's definition has it. */
+/* The name of the filter in a stream's definition. */
 const char *model_filter_name(enum model_filter filter);
 
-/* Back-end `rank` has sent `value` in that wave. */
+/* Record that back-end `rank` has sent `value` in that wave. */
 void model_send(struct model *model,
                 uint32_t rank,
                 uint64_t sequence,
                 int32_t value);
 
-/* The front-end has taken this packet. Returns 0, or -EBADMSG if it does not
- * hold what the stream's filter makes. */
+/* Record that the front-end has taken this packet. Returns 0, or -EBADMSG if
+ * the stream's filter does not make such packets. */
 int model_take(struct model *model, const struct frame *frame);
 
-/* No node has died: what is due is in what was taken, epoch by epoch, and wave
- * by wave where the stream aligns them. Returns NULL, or a text to be freed. */
+/* Check a stream on which no node has died: all due values were taken, epoch by
+ * epoch, and wave by wave if aligned. Returns NULL, or a text to be freed. */
 char *model_check_all(struct model *model);
 
-/* Some have died. What is due of `living` is in what was taken, and nothing
- * that was not sent, nor anything twice. If `torn` is not NULL the stream does
- * not recover (PROTOCOL 9.3): of those, which have lost a node or a link above
- * them, something may lack in an epoch that is lossy (10.6). Returns NULL, or
- * a text to be freed. */
+/* Check a stream on which nodes have died: all due values of `living` were
+ * taken, none that was not sent, and none twice. If `torn` is not NULL the
+ * stream does not recover (PROTOCOL 9.3): `torn` has lost a node or a link
+ * above, and its values may be missing in a lossy epoch (10.6). Returns NULL,
+ * or a text to be freed. */
 char *model_check_living(struct model *model,
                          const struct ranks *living,
                          const struct ranks *torn);

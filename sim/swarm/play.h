@@ -1,4 +1,4 @@
-/* play.h - what playing a schedule needs; swarm.c owns it. */
+/* play.h - the state of playing a schedule; swarm.c owns it. */
 #pragma once
 
 #include "sim/sim.h"
@@ -6,12 +6,12 @@
 #include "sim/swarm/swarm.h"
 #include "sim/swarm/traffic.h"
 
-/* What filter_timeout is where a filter call hangs: longer than any other call
- * of a schedule. */
+/* filter_timeout in a schedule with a hanging filter call: longer than any
+ * other filter call of a schedule. */
 #define SWARM_FILTER_TIMEOUT_MS 6000
 #define SWARM_JOINERS           64
 
-struct swarm_fault; /* one that is to come: faults.c */
+struct swarm_fault; /* a future fault: faults.c */
 
 struct swarm {
     struct sim *sim;
@@ -24,17 +24,17 @@ struct swarm {
     uint32_t fault_count;
     uint64_t *traps;   /* by index: 1 + ms until its candidate dies; 0: none */
     uint32_t room;     /* indices are lower */
-    struct ranks hung; /* their filter calls hang, or did */
-    struct ranks refused; /* the front-end was told so, and why */
-    bool only_lies;       /* no report of a refusal gets lost */
-    uint64_t calm_ms;     /* faults have had their effect by then */
+    struct ranks hung; /* nodes whose filter calls hang, or did */
+    struct ranks refused; /* nodes reported as refused */
+    bool only_lies;       /* no report of a refusal can get lost */
+    uint64_t calm_ms;     /* the effects of all faults end by then */
     uint32_t slow;        /* the node whose filters are slow until quick_ms */
     uint64_t quick_ms;
     bool faulty;
-    bool deadly; /* a node may be killed in the middle of the launch */
-    bool skips;  /* a node that does not start is skipped */
+    bool deadly; /* a node may be killed during the launch */
+    bool skips;  /* nodes that do not start are skipped */
     bool launched;
     bool launch_failed;
-    bool over; /* no more looks */
+    bool over; /* no more checks */
     bool crash;
 };

@@ -72,7 +72,7 @@ static const char *const syncs[] = {
     [COP_TIME_OUT] = "time_out",
 };
 
-/* The word for `value` of what is called `name`; NULL: it is a number. */
+/* The word for `value` of the number called `name`; NULL if it has none. */
 static const char *word_for(const char *name, uint32_t value)
 {
     if (strcmp(name, "filter") == 0 && value < MODEL_FILTERS)
@@ -130,7 +130,7 @@ void schedule_write(const struct schedule *schedule, FILE *file)
     }
 }
 
-/* A number at `*text`, which is moved behind it. Returns 0 or -EINVAL. */
+/* Read a number at `*text`, and advance it. Returns 0 or -EINVAL. */
 static int read_number(char **text, uint32_t *out)
 {
     char *end;
@@ -145,7 +145,7 @@ static int read_number(char **text, uint32_t *out)
     return 0;
 }
 
-/* A word at `*text`, which is moved behind it, if it is that one. */
+/* Whether `word` is at `*text`; if so, advance it. */
 static bool read_word(char **text, const char *word)
 {
     size_t len = strlen(word);
@@ -181,7 +181,7 @@ static int read_members(char **text, struct ranks *out)
     return r;
 }
 
-/* " NAME=VALUE". Returns 0 or -EINVAL. */
+/* Read " NAME=VALUE". Returns 0 or -EINVAL. */
 static int read_value(char **text,
                       const char *name,
                       struct schedule_step *step,
@@ -203,7 +203,7 @@ static int read_value(char **text,
     return -EINVAL;
 }
 
-/* A line that begins with '+'. Returns 0 or -EINVAL. */
+/* Read a line that begins with '+'. Returns 0 or -EINVAL. */
 static int read_step(struct schedule *schedule, char *text)
 {
     struct schedule_step step = {.verb = SCHEDULE_APP};
@@ -234,7 +234,7 @@ static int read_step(struct schedule *schedule, char *text)
     return r;
 }
 
-/* "NAME REST": REST if it is that name; else NULL. */
+/* If `line` is "NAME REST" with that name, return REST; else NULL. */
 static char *rest_of(char *line, const char *name)
 {
     size_t len = strlen(name);

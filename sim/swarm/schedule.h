@@ -1,4 +1,4 @@
-/* schedule.h - what a world goes through: tree, traffic and faults, as text.
+/* schedule.h - the tree, traffic and faults of a world, as text.
  *
  *     seed 3616
  *     tree 0(1(3,4),2(5,6))
@@ -11,13 +11,13 @@
  *     +40 kill node=1 in=7
  *     +0 sync
  *
- * Steps are taken in order, each so many milliseconds after the one before.
- * A step that makes no sense when its turn has come does nothing, so any part
+ * Steps are taken in order, each after a delay of milliseconds since the
+ * previous one. A step that is impossible at its time does nothing, so any part
  * of a schedule is a schedule.
  *
  * Nodes are named by rank. A node that joins is named by the rank that it would
- * have if ranks were given in the order of joining. Members are ranks; `all` and
- * `none` are sets too. */
+ * have if ranks were given in the order of joining. Members are ranks; `all`
+ * and `none` are sets too. */
 #pragma once
 
 #include <stdbool.h>
@@ -74,8 +74,8 @@ enum schedule_verb {
     SCHEDULE_VERB_COUNT
 };
 
-/* The most values that a step has. Those called "members" are in `members`; in
- * a text, filters and kinds of synchronisation have their names. */
+/* The most values of a step. Those called "members" are in `members`. In the
+ * text, filters and kinds of synchronisation have names. */
 #define SCHEDULE_NUMBERS 8
 
 struct schedule_step {
@@ -87,7 +87,7 @@ struct schedule_step {
 
 /* Caller's storage; all zero is empty. */
 struct schedule {
-    uint64_t seed; /* of what the world draws by itself: delays */
+    uint64_t seed; /* for what the world draws itself: delays */
     char *tree;    /* as in tree.h */
     uint32_t delay_min_ms;
     uint32_t delay_max_ms;
@@ -98,17 +98,17 @@ struct schedule {
     size_t room;
 };
 
-/* What is to be drawn. */
+/* What to draw. */
 struct schedule_wish {
-    const char *tree; /* NULL: drawn too */
-    uint32_t nodes;   /* of a tree that is drawn; 0: drawn too */
-    unsigned stress;  /* faults are so many times as likely; 0: once */
+    const char *tree; /* NULL: drawn */
+    uint32_t nodes;   /* of a drawn tree; 0: drawn */
+    unsigned stress;  /* how many times as likely faults are; 0: once */
 };
 
 /* The name of a verb. */
 const char *schedule_name(enum schedule_verb verb);
 
-/* Whether it is one of the faults, from SCHEDULE_KILL to SCHEDULE_LIE. */
+/* Whether the verb is a fault, from SCHEDULE_KILL to SCHEDULE_LIE. */
 bool schedule_is_fault(enum schedule_verb verb);
 
 /* Draw the schedule of `seed`. */
@@ -119,20 +119,20 @@ void schedule_draw(struct schedule *out,
 /* Append a copy of `step`, whose members are taken. */
 void schedule_add(struct schedule *schedule, const struct schedule_step *step);
 
-/* Make `set` that of all ranks. */
+/* Set `set` to all ranks. */
 void schedule_all(struct ranks *set);
 
-/* A copy, without the steps from `from` up to, not with, `to`. */
+/* Copy `schedule` without the steps from `from` up to, not including, `to`. */
 void schedule_copy(struct schedule *out,
                    const struct schedule *schedule,
                    size_t from,
                    size_t to);
 
-/* Write it, as above. */
+/* Write `schedule` as above. */
 void schedule_write(const struct schedule *schedule, FILE *file);
 
-/* Read it. Returns 0, or -EINVAL with the number of the line that is wrong. */
+/* Read a schedule. Returns 0, or -EINVAL with the number of the wrong line. */
 int schedule_read(struct schedule *out, FILE *file, size_t *line);
 
-/* Free what it holds. */
+/* Free the contents. */
 void schedule_fini(struct schedule *schedule);

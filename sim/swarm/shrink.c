@@ -8,7 +8,7 @@
 #include "sim/swarm/swarm.h"
 #include "sim/tree.h"
 
-/* Worlds that are tried at most: large ones take their time. */
+/* The most worlds to try: large ones take long. */
 #define SHRINK_WORLDS 5000
 
 struct shrink {
@@ -17,7 +17,7 @@ struct shrink {
     uint32_t worlds;
 };
 
-/* Whether two failures are the same but for the numbers in them. */
+/* Whether two failures are equal, except for the numbers in them. */
 static bool is_alike(const char *a, const char *b)
 {
     while (*a && *b) {
@@ -35,7 +35,7 @@ static bool is_alike(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Keep `candidate`, which is taken, if it still fails. */
+/* If `candidate`, which is taken, still fails, keep it. */
 static bool try_candidate(struct shrink *shrink, struct schedule *candidate)
 {
     struct swarm_result result;
@@ -59,7 +59,7 @@ static bool is_out(const struct shrink *shrink)
     return shrink->worlds >= SHRINK_WORLDS;
 }
 
-/* Take steps away, many at once and then few. */
+/* Remove steps: first many at once, then few. */
 static bool fewer_steps(struct shrink *shrink)
 {
     bool any = false;
@@ -77,7 +77,7 @@ static bool fewer_steps(struct shrink *shrink)
     return any;
 }
 
-/* Copy `tree` without the node at `without` and all below it. */
+/* Copy `tree` without the node at `without` and the nodes below it. */
 static void prune_tree(struct tree *out,
                        const struct tree *tree,
                        size_t without)
@@ -99,7 +99,7 @@ static void prune_tree(struct tree *out,
     free(gone);
 }
 
-/* Take away subtrees, the last first. */
+/* Remove subtrees, the last first. */
 static bool fewer_nodes(struct shrink *shrink)
 {
     struct tree tree;
@@ -131,7 +131,7 @@ static bool fewer_nodes(struct shrink *shrink)
     return any;
 }
 
-/* Nothing by chance, and no more time than is needed. */
+/* Remove randomness and needless delays. */
 static bool less_chance(struct shrink *shrink)
 {
     struct schedule candidate;

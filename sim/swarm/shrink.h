@@ -1,9 +1,9 @@
-/* shrink.h - the smallest schedule that still breaks the same promise. */
+/* shrink.h - the smallest schedule that breaks the same promise. */
 #pragma once
 
 #include "sim/swarm/schedule.h"
 
-/* Take away from `schedule`, which fails with `failure`, whatever can be taken
- * away so that it still fails like that, numbers in the text aside: steps,
- * nodes, delays. Returns how many worlds were tried. */
+/* Remove steps, nodes and delays from `schedule`, which fails with `failure`,
+ * as long as it still fails with that text, except for numbers. Returns how
+ * many worlds were tried. */
 uint32_t shrink_schedule(struct schedule *schedule, const char *failure);

@@ -1,4 +1,4 @@
-/* steps.c - the steps of a schedule are taken, and what they lead to awaited. */
+/* steps.c - take the steps of a schedule, and wait for their results. */
 #include "sim/swarm/steps.h"
 
 #include <errno.h>
@@ -8,15 +8,15 @@
 #include "sim/swarm/absence.h"
 #include "sim/swarm/faults.h"
 
-/* Virtual time after which something that was waited for sticks: a member that
- * is given up costs a minute, and there may be some in a row. */
+/* The longest wait in virtual time: giving up one member takes a minute, and
+ * some may follow one another. */
 #define SWARM_WAIT_MS UINT64_C(300000)
 
-/* The same where links have a rate: the slowest passes 50 MB meanwhile. */
+/* The same if links have a rate: the slowest passes 50 MB in this time. */
 #define SWARM_SLOW_WAIT_MS UINT64_C(2500000)
 
-#define SWARM_POLL_MS 5 /* between looks at whether a wait is over */
-#define SWARM_ANSWERS 2 /* to the packets that end a schedule */
+#define SWARM_POLL_MS 5 /* between checks of a wait */
+#define SWARM_ANSWERS 2 /* to the last packets of a schedule */
 
 static bool is_launched(const struct swarm *swarm)
 {
@@ -38,7 +38,7 @@ static bool is_synced(const struct swarm *swarm)
     return traffic_is_synced(&swarm->traffic, swarm->sim);
 }
 
-/* What was in by the sync has been taken too. */
+/* Whether the packets covered by the sync have been taken. */
 static bool is_taken(const struct swarm *swarm)
 {
     return traffic_is_checked(&swarm->traffic, swarm->sim);
@@ -68,7 +68,7 @@ static bool is_ended(const struct swarm *swarm)
     return true;
 }
 
-/* Wait for it. Returns 0, or -EIO with the failure noted. */
+/* Wait until `done`. Returns 0, or -EIO with the failure recorded. */
 static int wait_for(struct swarm *swarm,
                     bool (*done)(const struct swarm *swarm),
                     const char *what)
@@ -97,7 +97,7 @@ static int wait_for(struct swarm *swarm,
     return sim_failure(swarm->sim) ? -EIO : 0;
 }
 
-/* Sync all streams and hold the result against the model. */
+/* Sync all streams and check the result against the model. */
 static int sync_all(struct swarm *swarm)
 {
     int r;
@@ -155,15 +155,15 @@ static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
     if (index == SIM_NONE || !sim_is_alive(swarm->sim, index) ||
         sim_role(swarm->sim, index) != NODE_BACKEND || !swarm->launched)
         return false;
-    /* A back-end that is told to leave twice ends at once, without FAREWELL
-     * (PROTOCOL 17.7). */
+    /* A back-end told to leave twice ends at once, without FAREWELL (PROTOCOL
+     * 17.7). */
     if (swarm->healing.nodes[index].left && traffic_has_totals(&swarm->traffic))
         return false;
     swarm->healing.nodes[index].left = true;
     return sim_shutdown(swarm->sim, index) == 0;
 }
 
-/* A step about one node as it is, before or after the launch. */
+/* A step for one node in its present state, before or after the launch. */
 static bool prepare(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t index = faults_node(swarm, step->numbers[0]);
@@ -187,7 +187,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_RATE:
     case SCHEDULE_SKIP:
     case SCHEDULE_ABSENT:
-        return 1; /* from the begin on */
+        return 1; /* in effect from the beginning */
     case SCHEDULE_APP:
     case SCHEDULE_FILTER:
     case SCHEDULE_TRAP:
@@ -229,14 +229,14 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_FREEZE:
     case SCHEDULE_LIE:
         faults_plan(swarm, step);
-        return 0; /* counted when it strikes */
+        return 0; /* counted when the fault happens */
     case SCHEDULE_VERB_COUNT:
         break;
     }
     return 0;
 }
 
-/* Whether a step may come before the launch is over. */
+/* Whether a step may come before the launch is complete. */
 static bool is_before_launch(enum schedule_verb verb)
 {
     return verb == SCHEDULE_APP || verb == SCHEDULE_FILTER ||
@@ -245,7 +245,7 @@ static bool is_before_launch(enum schedule_verb verb)
            verb == SCHEDULE_KILL || verb == SCHEDULE_FREEZE;
 }
 
-/* Wait for the launch, and see whether it went as it should. */
+/* Wait for the launch, and check its result. */
 static int launch(struct swarm *swarm)
 {
     if (wait_for(swarm, is_launched, "launch") < 0)
@@ -279,8 +279,8 @@ static int take_steps(struct swarm *swarm)
     return is_launched(swarm) ? 0 : launch(swarm);
 }
 
-/* A trap that no orphan has stepped into is no fault. A call that hangs is
- * ended by its time-out. No other call hangs or crashes from now on. */
+/* A trap without an orphan is no fault. A hanging call is ended by its
+ * time-out. No other call hangs or crashes from now on. */
 static void disarm(struct swarm *swarm)
 {
     memset(swarm->traps, 0, swarm->room * sizeof(*swarm->traps));
@@ -293,7 +293,7 @@ static void disarm(struct swarm *swarm)
     }
 }
 
-/* Each back-end that was cut off for a lie was reported to the application. */
+/* Check that each back-end cut off for a lie was reported. */
 static void check_refusals(const struct swarm *swarm)
 {
     struct sim *sim = swarm->sim;
@@ -305,7 +305,7 @@ static void check_refusals(const struct swarm *swarm)
                      sim_rank(sim, i));
 }
 
-/* Faults have ended: the tree heals, and what is sent now all comes. */
+/* Faults have ended: let the tree heal; all packets sent now must arrive. */
 static int converge(struct swarm *swarm)
 {
     struct schedule_step send = {.verb = SCHEDULE_SEND};

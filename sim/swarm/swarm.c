@@ -1,4 +1,4 @@
-/* swarm.c - a schedule is played. */
+/* swarm.c - play a schedule. */
 #include "sim/swarm/swarm.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "wire/limits.h"
 #include "wire/messages.h"
 
-#define SWARM_LOOK_MS 50 /* between looks at what nodes hold */
+#define SWARM_LOOK_MS 50 /* between checks of what nodes hold */
 
 /* ---- watching ---- */
 
@@ -102,7 +102,7 @@ static void watch_accused(struct sim *sim,
     detection_accused(sim, index, link, swarm->tally);
 }
 
-/* The candidate of one that was trapped dies. */
+/* Kill the candidate of an orphan that was trapped. */
 static void watch_dialled(struct sim *sim,
                           uint32_t index,
                           uint32_t rank,
@@ -136,7 +136,7 @@ static void look_often(struct sim *sim, void *arg)
 
 /* ---- one schedule ---- */
 
-/* What the schedule has in it says what may be promised. */
+/* Derive from the schedule which promises hold. */
 static void read_features(struct swarm *swarm)
 {
     bool joins = false;
@@ -231,9 +231,9 @@ static void end_world(struct swarm *swarm, struct swarm_result *out, bool trace)
     free(swarm->faults);
 }
 
-/* Whether `step` may keep an OPEN, or its claim, from passing for longer than
- * open_timeout though its member is covered. A node that stands still for long
- * finds only then that a child is silent. */
+/* Whether `step` may delay an OPEN, or its claim, for longer than open_timeout
+ * although its member is covered. A node that is stopped for long notices a
+ * child's silence only afterwards. */
 static bool is_delaying(const struct schedule_step *step)
 {
     return step->verb == SCHEDULE_MUTE || step->verb == SCHEDULE_HOLD ||
@@ -243,8 +243,7 @@ static bool is_delaying(const struct schedule_step *step)
 }
 
 /* Whether filter calls may do the same: a member of a cumulative stream answers
- * OPEN on a new link with TOTAL, which waits for the calls that are out (17.4).
- */
+ * OPEN on a new link with TOTAL, which waits for running calls (17.4). */
 static bool has_slow_totals(const struct schedule *schedule)
 {
     bool slow = false, total = false;

@@ -1,9 +1,9 @@
-/* swarm.h - one schedule, one world, held against what the rules promise.
+/* swarm.h - play one schedule in one world, and check the rules' promises.
  *
- * First anything that the schedule has may fail; then faults end, and the rest
- * must converge: every orphan adopted, the tree a tree, the front-end told,
- * every stream whole again; and then every node ends. What is promised on the
- * way, traffic.h, healing.h and detection.h say. */
+ * At first any fault of the schedule may happen. Then faults end, and the rest
+ * must converge: every orphan is adopted, the tree is a tree, the front-end
+ * knows, every stream is whole again. At last every node ends. The promises
+ * until then are listed in traffic.h, healing.h and detection.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,24 +13,24 @@
 #include "sim/swarm/schedule.h"
 #include "sim/swarm/tally.h"
 
-/* The most nodes of a tree: the answers of all must add up in 32 bits. */
+/* The most nodes of a tree: the sum of all answers must fit 32 bits. */
 #define SWARM_NODES 4000
 
-/* What came of it; the texts are to be freed. */
+/* The result; free it by swarm_result_fini(). */
 struct swarm_result {
     char *failure; /* NULL: all promises were kept */
-    char *trace;   /* NULL unless asked for */
+    char *trace;   /* NULL unless requested */
     struct tally tally;
 };
 
-/* Run `schedule`; with `trace`, keep what happens. Returns 0, or -EIO if a
- * promise was broken. */
+/* Run `schedule`; with `trace`, keep a trace. Returns 0, or -EIO if a promise
+ * was broken. */
 int swarm_run(const struct schedule *schedule,
               bool trace,
               struct swarm_result *out);
 
-/* The same, but for what `tamper` makes of it (sim.h): whatever that breaks,
- * some oracle must notice. `arg` is its own. */
+/* As swarm_run(), with `tamper` (sim.h) and its `arg`: whatever it breaks, an
+ * oracle must notice. */
 int swarm_run_tampered(const struct schedule *schedule,
                        sim_tamper_fn tamper,
                        void *arg,

@@ -1,10 +1,10 @@
-/* tally.c - what worlds went through, in numbers. */
+/* tally.c - counts of what happened in worlds. */
 #include "sim/swarm/tally.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 
-/* Answers by tag, as in PROTOCOL 8; the first two are no refusals. */
+/* Answers by tag, as in PROTOCOL 8; the first two are not refusals. */
 static const char *const reasons[TALLY_ANSWERS] = {
     NULL, NULL, "orphan", "closing", "full", "stale", "too high", "other",
 };

@@ -1,4 +1,4 @@
-/* tally.h - what worlds went through, in numbers. */
+/* tally.h - counts of what happened in worlds. */
 #pragma once
 
 #include <stdint.h>
@@ -6,7 +6,7 @@
 
 #include "sim/swarm/schedule.h"
 
-/* Tags of ADOPTED, by which a candidate answers. */
+/* Tags of ADOPTED, a candidate's answer. */
 #define TALLY_ANSWERS 8
 
 /* Caller's storage; all zero to begin. */
@@ -21,7 +21,7 @@ struct tally {
     uint64_t answers[TALLY_ANSWERS];
     uint64_t rises;       /* trees that overlapping adoptions made higher */
     uint64_t accusations; /* links that were closed for silence */
-    uint64_t slowest_ms;  /* the longest silence of one of those */
+    uint64_t slowest_ms;  /* the longest silence before one of those */
 };
 
 /* Add the numbers of `one` to `sum`. */

@@ -12,11 +12,11 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-/* How long FAIL may take to all nodes: a tree has at most 12 levels, a link
- * delays by at most 23 ms, and a node that crashes stops 25 ms before. */
+/* How long FAIL may take to reach all nodes: a tree has at most 12 levels, a
+ * link delays by at most 23 ms, and a node that crashes stops 25 ms before. */
 #define TRAFFIC_FAIL_MS 400
 
-/* So many redos may one wave begin: there are more failures than that. */
+/* The most redos that one wave may begin; there are more failures than that. */
 #define TRAFFIC_REDOS 200
 
 struct traffic_stream *traffic_stream(struct traffic *traffic, uint32_t id)
@@ -54,7 +54,7 @@ bool traffic_is_total(const struct traffic_stream *stream)
     return stream->model.filter == MODEL_TOTAL;
 }
 
-/* ---- the front-end ---- */
+/* ---- the front-end's side ---- */
 
 static void make_room(struct traffic_stream *stream, uint32_t count)
 {
@@ -95,7 +95,7 @@ static bool open_stream(struct traffic *traffic,
     const struct ranks *all = node_backends(sim_node(sim, 0));
     char up[32];
     char none[] = "";
-    char down[] = "count"; /* passes on as it is what goes down */
+    char down[] = "count"; /* passes packets down unchanged */
     bool listed = numbers[0] <= TRAFFIC_STREAMS;
     struct stream_definition definition = {
         .up_filter = up,
@@ -199,9 +199,9 @@ bool traffic_is_open(const struct traffic *traffic)
     return true;
 }
 
-/* ---- what came ---- */
+/* ---- received packets ---- */
 
-/* The living members of `stream`, as the world knows. */
+/* Find the living members of `stream`, as the world knows them. */
 static void find_living(const struct sim *sim,
                         const struct traffic_stream *stream,
                         struct ranks *out)
@@ -227,7 +227,7 @@ static void check_stream(const struct traffic *traffic,
 
     if (traffic_is_total(stream)) {
         stream->ledger.due = stream->epoch;
-        return; /* it is checked when a total has come */
+        return; /* checked when a total arrives */
     }
     stream->checked = true;
     if (stream->closed || stream->closing)
@@ -262,7 +262,7 @@ static void check_stream(const struct traffic *traffic,
     ranks_fini(&living);
 }
 
-/* A member gets every packet once, in order. */
+/* Check that a member gets every packet once, in order. */
 static void take_down(struct sim *sim,
                       struct traffic_stream *stream,
                       uint32_t rank,
@@ -284,7 +284,7 @@ static void take_down(struct sim *sim,
     stream->last[rank] = number;
 }
 
-/* PROTOCOL 10.6a: what a sync that has returned 1 covers, and had not come. */
+/* PROTOCOL 10.6a: whether a sync that returned 1 gave the packet up. */
 static bool is_given_up(const struct traffic_stream *stream,
                         const struct frame *frame)
 {
@@ -319,8 +319,8 @@ void traffic_taken(struct traffic *traffic,
 
 /* ---- totals ---- */
 
-/* A total has come. If it is vouched for, it must be the truth; if it was asked
- * for behind the last sync, that sync is checked. */
+/* A total has arrived. If the machine calls it exact, it must be right. If it
+ * was requested after the last sync, this checks that sync. */
 static void take_total(struct sim *sim,
                        struct traffic_stream *stream,
                        const struct action *tell)
@@ -339,8 +339,8 @@ static void take_total(struct sim *sim,
     stream->checked |= stream->synced && ledger->asked_due == stream->epoch;
 }
 
-/* Ask for the totals, again and again: one at a time, in turn, as the filter
- * calls of the front-end may take longer than it is to the next question. */
+/* Request totals repeatedly: one at a time, in turn, because the front-end's
+ * filter calls may take longer than the time between two requests. */
 static void ask_totals(struct traffic *traffic, struct sim *sim)
 {
     for (uint32_t i = 0; i < traffic->count; i++)
@@ -392,8 +392,8 @@ static void told_opened(const struct traffic *traffic,
 {
     stream->opened = true;
     stream->closed |= tell->code < 0;
-    /* PROTOCOL 3.1a: no opening waits for a member that is gone; an OPEN that
-     * waits behind a long packet on a slow link may be late */
+    /* PROTOCOL 3.1a: no opening waits for a lost member. An OPEN queued after a
+     * long packet on a slow link may be late. */
     if (tell->code < 0 &&
         (tell->code == -ETIMEDOUT ? !traffic->may_open_late && !stream->closing
                                   : traffic->calm))
@@ -401,7 +401,7 @@ static void told_opened(const struct traffic *traffic,
                  tell->text ? tell->text : "");
 }
 
-/* PROTOCOL 11.5: it is as good as closed. */
+/* PROTOCOL 11.5: the stream counts as closed. */
 static void told_failed(const struct traffic *traffic,
                         struct sim *sim,
                         struct traffic_stream *stream,
@@ -418,8 +418,8 @@ static void told_failed(const struct traffic *traffic,
     stream->left = 0;
 }
 
-/* The stream that `tell` is about. One whose members need not be waited for is
- * open before sim_open() has returned its number. */
+/* The stream that `tell` is about. If no member has to answer, a stream is open
+ * before sim_open() has returned its number. */
 static struct traffic_stream *find_told(struct traffic *traffic,
                                         const struct action *tell)
 {
@@ -501,7 +501,7 @@ bool traffic_is_poison(struct traffic *traffic,
 
     if (!stream || !stream->poison[!call->upward])
         return false;
-    /* FAIL needs some hops, and has them for itself on each link. */
+    /* FAIL takes some hops, and some time on each link. */
     if (traffic->only_poison && stream->failed &&
         sim_now_ms(sim) > stream->failed_ms + TRAFFIC_FAIL_MS)
         sim_fail(sim, "%u crashes of stream %u, which failed at %" PRIu64 " ms",
@@ -565,7 +565,7 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
         if (epoch < MODEL_EPOCHS)
             stream->begun[epoch] = 1 + node_epoch(sim_node(sim, 0), stream->id);
         r = sim_sync(sim, stream->id, NULL);
-        /* PROTOCOL 10.1b: without a member, and only then */
+        /* PROTOCOL 10.1b: refused without a member, and only then */
         if (r < 0 && (r != -ENODEV || !has_no_member(sim, stream)))
             sim_fail(sim, "sync: %s", strerror(-r));
         if (r == 0 && has_no_member(sim, stream))
@@ -576,9 +576,9 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
     }
 }
 
-/* A sync waits for a stream without members until the stream is drained: then
- * all that the members had sent has come. If the sync was refused, it waits no
- * longer once a back-end has joined the stream. */
+/* A sync waits for a stream without members until the stream is drained:
+ * everything that the members had sent has then arrived. If the sync was
+ * refused, it waits no longer once a back-end has joined the stream. */
 static bool is_over(const struct sim *sim, const struct traffic_stream *stream)
 {
     return node_is_drained(sim_node(sim, 0), stream->id) ||
@@ -620,9 +620,9 @@ bool traffic_is_lossy(const struct traffic *traffic)
     return false;
 }
 
-/* What a node may hold: what it has made for its parent, or keeps for its
- * children, and what each neighbour may have sent it, on time and late, with a
- * packet of each in excess. Packets stay when their link ends. */
+/* The most bytes that a node may hold: what it has made for its parent, or
+ * keeps for its children, and what each neighbour may have sent it, on time and
+ * late, plus one packet of each. Packets stay when their link ends. */
 static uint64_t most_of(const struct traffic *traffic,
                         const struct sim *sim,
                         uint32_t index,
@@ -631,13 +631,13 @@ static uint64_t most_of(const struct traffic *traffic,
     uint64_t window = window_of(traffic, sim_child_count(sim, index));
     uint64_t most = TRAFFIC_MOST;
 
-    if (large) /* all that anybody may have sent, in one */
+    if (large) /* everything that all may have sent, in one */
         most += (uint64_t)traffic->rank_count * TRAFFIC_ANSWERS * TRAFFIC_LARGE;
     return 2 * LIMIT_UNSTABLE +
            2 * traffic->links[index].ever * (window + most);
 }
 
-/* Count the links that each node has got since the last look. */
+/* Count the new links of each node since the last check. */
 static void count_links(struct traffic *traffic, const struct sim *sim)
 {
     uint32_t count = sim_count(sim);

@@ -1,9 +1,9 @@
-/* traffic.h - the streams of one world: what is sent, and what should come.
+/* traffic.h - the streams of one world: their packets, and checks of these.
  *
  * Promises: every living member gets every packet once, in order, and is told
- * once that a stream is closed; what it sent before it settled a sync's marker
- * is in when the sync returns, as model.h has it; no node holds more than its
- * credit. */
+ * once that a stream is closed; everything that it sent before it settled a
+ * sync's marker has arrived when the sync returns, as model.h defines; no node
+ * holds more than its credit. */
 #pragma once
 
 #include "sim/sim.h"
@@ -12,36 +12,36 @@
 #include "sim/swarm/schedule.h"
 #include "sim/swarm/whole.h"
 
-/* Streams of one schedule, packets downwards on each, answers to each. */
+/* Limits: streams of a schedule, packets down on each, answers to each. */
 #define TRAFFIC_STREAMS 6
 #define TRAFFIC_PACKETS 64
 #define TRAFFIC_ANSWERS 16
 
 struct traffic_stream {
-    uint32_t number; /* as the schedule names it */
+    uint32_t number; /* its number in the schedule */
     uint32_t id;
     bool opened;
     bool synced;
-    bool refused; /* the last sync was: it had no member */
-    bool checked; /* what had come when the sync returned is as it should be */
-    size_t left;  /* packets that had come by then and are not taken yet */
-    bool closed;  /* told so, or never opened */
+    bool refused; /* the last sync was refused: no member */
+    bool checked; /* the packets of the last sync were checked */
+    size_t left;  /* packets of that sync not taken yet */
+    bool closed;  /* reported closed, or never opened */
     bool closing;
     bool grow;
     bool uneven; /* members answer with unequal numbers of packets */
     bool big;
-    bool large;         /* what its filter makes may be larger than a window */
-    bool poison[2];     /* calls of commnodes crash: upwards, downwards */
-    bool has_crashed;   /* one has */
-    bool failed;        /* the front-end was told so, ... */
-    uint64_t failed_ms; /* ... then */
+    bool large;           /* its filter's output may be larger than a window */
+    bool poison[2];       /* calls of commnodes crash: upwards, downwards */
+    bool has_crashed;     /* a call has crashed */
+    bool failed;          /* the front-end was told of the failure ... */
+    uint64_t failed_ms;   /* ... at this time */
     struct ranks members; /* at its opening */
     struct model model;
-    struct ledger ledger; /* of a cumulative stream */
-    bool exact;    /* it is an exact stream: of `whole`, not of `model` */
-    uint64_t keep; /* bytes that a back-end keeps on it */
-    uint64_t least_window; /* of a link, in bytes */
-    struct whole whole;    /* what was sent and taken on it */
+    struct ledger ledger;  /* of a cumulative stream */
+    bool exact;            /* uses `whole` instead of `model` */
+    uint64_t keep;         /* bytes that a back-end keeps on it */
+    uint64_t least_window; /* smallest window of a link, in bytes */
+    struct whole whole;    /* what was sent and taken */
     uint32_t *serials;     /* by rank: packets packed */
     uint32_t *wave_epochs; /* by rank: the epoch of the last packet sent ... */
     uint32_t *wave_counts; /* ... and how many were sent in it */
@@ -49,59 +49,59 @@ struct traffic_stream {
     uint32_t epoch;
     uint32_t sent_down;
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
-    uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync: markers for
+    uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync; markers for
                                      joiners begin epochs, too */
-    uint32_t given_up; /* the machine's epoch that the last sync which returned
-                          1 has begun: nothing of one before may come any more
-                        */
-    /* what members send without being asked */
+    uint32_t given_up; /* the machine's epoch that began with the last sync that
+                          returned 1: no packet of an earlier epoch may arrive
+                          any more */
+    /* unrequested packets of members */
     uint32_t every_ms;
-    uint32_t times; /* still to come */
+    uint32_t times; /* packets still to send */
     const struct ranks *chatterers;
     /* by rank */
     uint32_t *first;    /* number of the first packet taken */
-    uint32_t *last;     /* and of the last */
+    uint32_t *last;     /* number of the last packet taken */
     uint32_t *answered; /* packets sent in this epoch */
     uint32_t *answered_epoch;
     uint32_t *told_closed;
 };
 
-/* The links of a node, and those that it has ever had. */
+/* The links of a node: now, and all it has ever had. */
 struct traffic_links {
     uint32_t now;
     uint32_t ever;
 };
 
-/* Caller's storage; all zero but for `rank_count` to begin. */
+/* Caller's storage; all zero at first, except `rank_count`. */
 struct traffic {
-    uint32_t budget;     /* of a stream's windows; 0: a real one's */
-    uint32_t rank_count; /* ranks are lower than this */
-    bool exact;          /* nobody dies, nobody joins */
-    bool is_rated;       /* links are slow */
-    bool may_open_late;  /* links are slow or deaf, or the front-end stops, for
-                            so long that an opening may time out */
-    bool calm;           /* nobody dies */
+    uint32_t budget;          /* of a stream's windows; 0: as in a real node */
+    uint32_t rank_count;      /* every rank is lower */
+    bool exact;               /* no node dies or joins */
+    bool is_rated;            /* links are slow */
+    bool may_open_late;       /* links are slow or muted, or the front-end is
+                            stopped, so long that an opening may time out */
+    bool calm;                /* no node dies */
     const struct ranks *torn; /* back-ends that lost a node above them */
     const struct ranks *hung; /* nodes with a filter call that hangs */
-    bool only_poison;         /* no node or link fails of anything else */
-    struct ranks crashed;     /* commnodes whose filter call has crashed */
-    uint32_t turn;            /* of the stream whose total is asked for */
+    bool only_poison;         /* nodes and links have no other faults */
+    struct ranks crashed;     /* commnodes crashed in a filter call */
+    uint32_t turn;            /* the stream whose total is requested */
     uint32_t count;
     struct traffic_stream streams[TRAFFIC_STREAMS];
-    /* by the number in the schedule: what it is to be opened with */
+    /* by number in the schedule: options of the opening */
     bool down[TRAFFIC_STREAMS + 1];
     bool large[TRAFFIC_STREAMS + 1];
     bool is_exact[TRAFFIC_STREAMS + 1];
     uint32_t keeps[TRAFFIC_STREAMS + 1];
-    uint32_t causes; /* of redos: what changed the tree, members or epochs */
-    struct traffic_links *links; /* by index of the node */
+    uint32_t causes; /* changes of tree, members or epochs: causes of redos */
+    struct traffic_links *links; /* by node index */
     uint32_t links_count;
 };
 
-/* The stream with that id; NULL: there is none. */
+/* The stream with that id, or NULL. */
 struct traffic_stream *traffic_stream(struct traffic *traffic, uint32_t id);
 
-/* The stream that a step names, if it can be used. */
+/* The stream that a step names, or NULL if it cannot be used. */
 struct traffic_stream *traffic_named(struct traffic *traffic,
                                      const struct schedule_step *step);
 
@@ -114,9 +114,9 @@ bool traffic_take(struct traffic *traffic,
                   struct sim *sim,
                   const struct schedule_step *step);
 
-/* Members that the step chooses send on that stream, every so many
- * milliseconds and so many times, what nothing asked for; false: there is no
- * such stream. traffic_hush() ends it on all streams. */
+/* Have the members that the step chooses send unrequested packets on that
+ * stream, with the step's interval and count; false: no such stream.
+ * traffic_hush() stops this on all streams. */
 bool traffic_chatter(struct traffic *traffic,
                      struct sim *sim,
                      const struct schedule_step *step);
@@ -135,29 +135,29 @@ bool traffic_is_poison(struct traffic *traffic,
 /* Fail the world if a crash has not ended its stream (PROTOCOL 11.5). */
 void traffic_check_poison(const struct traffic *traffic, struct sim *sim);
 
-/* Ask for a sync of every open stream. What has come when a sync returns is
- * held against the model as soon as the application has taken it. */
+/* Request a sync of every open stream. When it returns, the packets that have
+ * arrived are checked against the model once the application has taken them. */
 void traffic_sync(struct traffic *traffic, struct sim *sim);
 bool traffic_is_synced(const struct traffic *traffic, const struct sim *sim);
 bool traffic_is_checked(const struct traffic *traffic, const struct sim *sim);
 
-/* Whether all that is open has been said to be. */
+/* Whether all open streams have been reported open. */
 bool traffic_is_open(const struct traffic *traffic);
 
 /* Whether every live member has been told of every close. */
 bool traffic_is_told(const struct traffic *traffic, const struct sim *sim);
 
-/* A stream that waits for a sync that is lossy, or whose sync may be. */
+/* Whether a stream waits for a sync that is, or may be, lossy. */
 bool traffic_is_lossy(const struct traffic *traffic);
 
-/* What a back-end answers; for struct sim_app. */
+/* Answer as a back-end; for struct sim_app. */
 void traffic_answer(struct traffic *traffic,
                     struct sim *sim,
                     uint32_t index,
                     uint32_t id,
                     const struct frame *frame);
 
-/* What the world tells a watcher, handed on. */
+/* Callbacks of a watcher, passed on. */
 void traffic_sent(struct traffic *traffic,
                   struct sim *sim,
                   uint32_t index,
@@ -174,10 +174,10 @@ void traffic_told(struct traffic *traffic,
                   const struct action *tell);
 
 /* Fail the world if a node holds more than its credit (PROTOCOL 3.4, 3.5), or
- * vouches for a total that is not the truth (17.5). */
+ * reports a wrong total as exact (17.5). */
 void traffic_look(struct traffic *traffic, struct sim *sim);
 
-/* Whether any stream is. */
+/* Whether any stream is cumulative. */
 bool traffic_has_totals(const struct traffic *traffic);
 
 /* Free the storage. */

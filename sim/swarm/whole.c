@@ -1,4 +1,4 @@
-/* whole.c - what should arrive on an exact stream, from the truth. */
+/* whole.c - the expected packets of an exact stream. */
 #include "sim/swarm/whole.h"
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ const char *whole_send(struct whole *whole,
                                     : NULL;
 }
 
-/* Whether the last wave, of which no more comes, is what was sent. */
+/* Check the last wave, which is complete, against the values sent. */
 static const char *check_last(struct whole *whole)
 {
     uint64_t wave = last_wave(whole), want = 0;

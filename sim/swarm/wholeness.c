@@ -1,4 +1,4 @@
-/* wholeness.c - the traffic of exact streams (PROTOCOL 16). */
+/* wholeness.c - traffic on exact streams (PROTOCOL 16). */
 #include "sim/swarm/wholeness.h"
 
 #include <inttypes.h>
