@@ -1,5 +1,5 @@
 /* bare.c - the machine's own limit: a tree of processes that read, sum and
- * write over loopback TCP, seen from its root. */
+ * write over loopback TCP, at its root. */
 #include <err.h>
 #include <errno.h>
 #include <limits.h>

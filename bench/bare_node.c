@@ -1,6 +1,6 @@
-/* bare_node.c - one node of the bare tree: `bare_node PORT FAN-OUTS NUMBER`,
- * where the fan-outs are those below it, such as "8x8", and "-" makes it a
- * leaf; its number among its siblings does not matter here. */
+/* bare_node.c - one node of the bare tree: `bare_node PORT FAN-OUTS NUMBER`.
+ * The fan-outs are those below it, such as "8x8"; "-" makes it a leaf. Its
+ * number among its siblings is ignored. */
 #include <err.h>
 #include <errno.h>
 #include <limits.h>
@@ -52,7 +52,7 @@ static int serve_inner(struct kids *kids,
     return -EPROTO;
 }
 
-/* Until the parent closes. */
+/* Serve until the parent closes. */
 static int serve_parent(struct kids *kids, int up)
 {
     struct kids_command command;
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         err(1, "bare_node: prctl");
     up = kids_connect((uint16_t)strtoul(argv[1], NULL, 10));
-    if (up < 0) /* also when the parent ended before the prctl() */
+    if (up < 0) /* also if the parent ended before the prctl() */
         errx(1, "bare_node: no parent on port %s: %s", argv[1], strerror(-up));
     if (strcmp(argv[2], "-") != 0)
         r = start_below(&kids, argv[0], argv[2], &leaves);

@@ -1,13 +1,13 @@
 /* bare_rescue.c - the nodes of the bare tree of bench/recovery.
  *
  * `bare_rescue PORT ROLE NUMBER`, where the role is one of
- *   refuge                  says where it listens, and accepts every call
- *   victim:COUNT:PORT,...   with so many orphans; waits to be killed
- *   orphan:PORT,...         when its parent has gone it calls the refuge whose
- *                           place in the list is its number modulo their count
+ *   refuge                  reports its port, and accepts every call
+ *   victim:COUNT:PORT,...   has COUNT orphans; waits to be killed
+ *   orphan:PORT,...         when its parent has ended, it calls the refuge at
+ *                           the index NUMBER modulo their count
  *
- * No more than that has to be done: an orphan exchanges as many bytes with its
- * refuge as Coppice's handshake has, without any cryptography, and reports; the
+ * This is the least work possible: an orphan exchanges as many bytes with its
+ * refuge as in Coppice's handshake, without cryptography, and reports; the
  * refuge passes the report to the root. */
 #include <err.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ enum {
 
 struct refuge {
     struct pollfd slots[SLOT_GUESTS + RESCUE_ORPHANS_MAX];
-    bool greeted[SLOT_GUESTS + RESCUE_ORPHANS_MAX]; /* its hello was read */
+    bool greeted[SLOT_GUESTS + RESCUE_ORPHANS_MAX]; /* the hello was read */
     nfds_t count;
 };
 
@@ -55,7 +55,7 @@ static int take_in(struct refuge *refuge)
     return 0;
 }
 
-/* One message of a guest. Its bytes came at once, or come now. */
+/* Handle one message of a guest. All its bytes have arrived, or arrive now. */
 static int serve_guest(struct refuge *refuge, nfds_t i)
 {
     static const char answer[RESCUE_ANSWER_LEN];
@@ -79,7 +79,7 @@ static int serve_guest(struct refuge *refuge, nfds_t i)
                           sizeof(last.report));
 }
 
-/* Until the root closes. */
+/* Serve until the root closes. */
 static int serve_root(struct refuge *refuge)
 {
     for (;;) {
@@ -140,7 +140,7 @@ static int be_victim(int up, const char *program, const char *rest)
         r = kids_write_all(up, &orphans, sizeof(orphans));
     if (r < 0)
         return r;
-    kids_read_all(up, &byte, sizeof(byte)); /* to be killed, or the end */
+    kids_read_all(up, &byte, sizeof(byte)); /* killed, or the end */
     kids_end(kids, true);
     return 0;
 }
@@ -156,7 +156,7 @@ static uint32_t now_us(void)
                       (uint64_t)now.tv_nsec / 1000);
 }
 
-/* The port of the refuge that number `ordinal` calls; 0 if there is none. */
+/* The port of the refuge for number `ordinal`; 0 if there is none. */
 static uint16_t choose(const char *ports, uint32_t ordinal)
 {
     uint32_t count = 1;
@@ -186,7 +186,7 @@ static int be_orphan(int up, const char *ports, uint32_t ordinal)
     r = kids_write_all(up, &one, sizeof(one));
     if (r < 0)
         return r;
-    kids_read_all(up, &byte, sizeof(byte)); /* it ends when the victim does */
+    kids_read_all(up, &byte, sizeof(byte)); /* ends with the victim */
     noticed_us = now_us();
     close(up);
     fd = kids_connect(port);
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
     if (!orphan && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         err(1, "bare_rescue: prctl");
     up = kids_connect((uint16_t)strtoul(argv[1], NULL, 10));
-    if (up < 0) /* also when the parent ended before the prctl() */
+    if (up < 0) /* also if the parent ended before the prctl() */
         errx(1, "bare_rescue: no parent on port %s: %s", argv[1],
              strerror(-up));
     if (orphan)

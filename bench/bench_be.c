@@ -1,5 +1,5 @@
-/* bench_be.c - the back-end of all benchmarks: the tag says which job. It
- * sends as a tool would, and never flushes by hand. */
+/* bench_be.c - the back-end of all benchmarks: the tag of a packet selects the
+ * job. It sends as a tool would, and never flushes explicitly. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #define NS_PER_S  INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
 
-/* What is fed at a rate. */
+/* Packets sent at a rate. */
 struct feed {
     struct cop_stream *stream; /* NULL: nothing */
-    int32_t tag;               /* what is fed: BENCH_FEED or BENCH_COUNT */
+    int32_t tag;               /* their kind: BENCH_FEED or BENCH_COUNT */
     uint32_t rank;
-    uint32_t count;  /* that were fed */
-    uint32_t limit;  /* so many may be */
-    int64_t step_ns; /* from one to the next */
+    uint32_t count;  /* sent so far */
+    uint32_t limit;  /* may be sent so far */
+    int64_t step_ns; /* time between two packets */
     int64_t due_ns;
 };
 
@@ -71,8 +71,8 @@ static int64_t now_ns(void)
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Back-ends of real tools do not send in step: each begins at a moment of its
- * own. */
+/* Back-ends of real tools do not send in step: each starts at a different
+ * time. */
 static int begin_feed(struct feed *feed,
                       struct cop_stream *stream,
                       const struct cop_packet *packet)
@@ -91,7 +91,7 @@ static int begin_feed(struct feed *feed,
     return 0;
 }
 
-/* How long there is nothing to feed. */
+/* How long until the next packet is due. */
 static int idle_ms(const struct feed *feed)
 {
     int64_t left_ns = feed->due_ns - now_ns();
@@ -112,8 +112,8 @@ static int feed_one(const struct feed *feed)
                            UINT32_C(1));
 }
 
-/* Feed what is due by now. What the network held up for more than a second is
- * left out. */
+/* Send the packets that are due. If the network has delayed them for more than
+ * a second, skip them. */
 static int feed_due(struct feed *feed)
 {
     int64_t now = now_ns();
@@ -162,7 +162,7 @@ static int answer(struct feed *feed,
     return -EPROTO;
 }
 
-/* Until the network ends. */
+/* Serve until the network ends. */
 static int serve_network(struct cop_network *network)
 {
     struct feed feed = {.rank = cop_network_rank(network)};

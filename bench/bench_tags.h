@@ -1,4 +1,4 @@
-/* bench_tags.h - what the front-end of a benchmark asks of its back-ends. */
+/* bench_tags.h - the requests of a benchmark's front-end to its back-ends. */
 #pragma once
 
 #include <coppice/coppice.h>
@@ -9,18 +9,18 @@ enum bench_tag {
                                    which the low BENCH_INT_MASK bits count */
     BENCH_ARRAYS,               /* "%ud" count: "%alf", 1 MiB each; the first
                                    element is its number, the others are 1 */
-    BENCH_FEED,                 /* "%ud %ud" rate, limit: "%ad" of one integer,
-                                   as in bench/integers.h, so many times a
-                                   second, `limit` in all for now */
-    BENCH_COUNT,                /* the same of "%uld %uld": an integer, and 1 */
+    BENCH_FEED,                 /* "%ud %ud" rate, limit: `rate` times a second
+                                   "%ad" of one integer, as in bench/integers.h;
+                                   at most `limit` in all so far */
+    BENCH_COUNT,                /* the same of "%uld %uld": an integer, 1 */
     BENCH_RANGE,                /* "%ud %ud" first, count: "%ad" of one integer
                                    each, from `first` on */
-    BENCH_LIMIT,                /* "%ud" limit: so many may be fed by now */
-    BENCH_STOP,                 /* feed no more; "%ud %ud": rank, and how many
-                                   were fed */
+    BENCH_LIMIT,                /* "%ud" limit: how many may be fed so far */
+    BENCH_STOP,                 /* stop feeding; answer "%ud %ud": rank, and how
+                                   many were fed */
 };
 
-/* So that a sum over a tree of 32,768 leaves fits in an int. */
+/* Keeps a sum over a tree of 32,768 leaves within an int. */
 #define BENCH_INT_MASK UINT32_C(0xffff)
 
 /* Elements of one array: 1 MiB. */

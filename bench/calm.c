@@ -1,5 +1,5 @@
-/* calm.c - bench/exactness without failures: four streams of one network take
- * turns with the bare tree. */
+/* calm.c - bench/exactness without failures: four streams of one network and
+ * the bare tree, in turn. */
 #include <err.h>
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "bench/side.h"
 #include "bench/start.h"
 
-/* Of a round; the bare tree, which is quicker, has more waves. */
+/* In one round; the bare tree is faster, and has more waves. */
 #define TRIPS      100
 #define WAVES      2000
 #define BARE_WAVES 50000
@@ -30,8 +30,8 @@ enum {
 struct calm {
     struct cop_network *network;
     struct cop_stream *streams[MODE_COUNT];
-    uint32_t total; /* what the total has to be, modulo 2^32 */
-    uint32_t next;  /* integer for the union, which has each only once */
+    uint32_t total; /* the expected total, modulo 2^32 */
+    uint32_t next;  /* next integer for the union, each used only once */
     uint32_t leaves;
     void *bare;
 };
@@ -44,8 +44,8 @@ static int complain(int r, enum mode mode, const char *what)
     return r;
 }
 
-/* Take one wave: the sum of `value` of each member; or of a union, the one
- * integer `first` that all of them have sent. */
+/* Take one wave: the sum of `value` over the members or, of a union, the
+ * integer `first`, which all members have sent. */
 static int take_wave(struct calm *calm,
                      enum mode mode,
                      uint32_t value,
@@ -74,7 +74,7 @@ static int take_wave(struct calm *calm,
     return complain(r, mode, "a wave");
 }
 
-/* Wait until the total has all that was asked for. */
+/* Wait until the total contains everything requested. */
 static int take_total(struct calm *calm)
 {
     struct cop_stream *stream = calm->streams[MODE_CUMULATIVE];
@@ -156,8 +156,8 @@ static int run_waves(struct calm *calm, int column, uint32_t count)
     return r < 0 ? r : take_waves(calm, mode, false, count);
 }
 
-/* Run `count` of one kind, and add what they take: `time` in trips of ms or
- * waves a second, `cpu` in microseconds each. */
+/* Run `count` trips or waves, and add the results: `time` in ms for each trip,
+ * or in waves a second; `cpu` in microseconds each. */
 static int run_one(struct calm *calm,
                    int column,
                    bool waves,

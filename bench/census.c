@@ -14,7 +14,7 @@
 #define STOP_MS     120000
 #define SHUTDOWN_MS 30000
 
-/* The limit of what may be sent is raised by so much at a time. */
+/* The limit of packets is raised by this much at a time. */
 #define STEP 32
 
 static int complain(int r, const char *what)
@@ -104,8 +104,7 @@ uint64_t census_truth(const uint32_t *ranks, uint32_t count, uint32_t wave)
     return truth;
 }
 
-/* The front-end has come to `wave`. Some at a time, the back-ends may send as
- * many more. */
+/* After wave `wave`, let the back-ends send more, some packets at a time. */
 static int raise_limit(struct census *census, uint32_t wave)
 {
     if (wave + CENSUS_AHEAD - STEP < census->limit)
@@ -116,7 +115,7 @@ static int raise_limit(struct census *census, uint32_t wave)
         "a higher limit");
 }
 
-/* Up to `wave` everything is in a right answer. */
+/* Record a right answer: it contains everything up to `wave`. */
 static void reach(struct census *census, uint32_t wave)
 {
     census->right++;
@@ -124,8 +123,8 @@ static void reach(struct census *census, uint32_t wave)
         census->wave = wave;
 }
 
-/* Take in what a packet has. Returns 1 if it is what all members send in wave
- * `wave`; 0 if not; or a negative errno. */
+/* Take in a packet. Returns 1 if it is the complete wave `wave` of all members;
+ * 0 if not; or a negative errno. */
 static int read_wave(struct census *census,
                      const struct cop_packet *packet,
                      uint32_t wave)
@@ -160,7 +159,7 @@ static int look_at_wave(struct census *census,
     if (r < 0)
         return complain(r, "an answer");
     if (cop_packet_is_compensation(packet) || cop_packet_is_late(packet))
-        return 0; /* it belongs to waves that came before it */
+        return 0; /* belongs to earlier waves */
     *right = r > 0;
     if (*right)
         reach(census, wave);
@@ -184,7 +183,7 @@ static int take_wave(struct census *census, int timeout_ms, bool *right)
     return r;
 }
 
-/* The stream's state: a value, and how many packets are in it. Returns as
+/* Read the stream's state: a value, and the number of packets in it. Returns as
  * cop_stream_state(). */
 static int read_state(struct census *census, uint64_t *value, uint64_t *packets)
 {
@@ -249,7 +248,7 @@ static int take_count(struct census *census,
     return r;
 }
 
-/* Have the back-ends stop, and find out what they have sent. */
+/* Stop the back-ends, and find out what they have sent. */
 static int stop_members(struct census *census,
                         struct integers *wanted,
                         uint64_t *total)
@@ -264,7 +263,7 @@ static int stop_members(struct census *census,
 
         while (census->mode != MODE_CUMULATIVE &&
                (r = census_take(census, 0, &right)) == 0)
-            continue; /* so that no back-end waits for credit */
+            continue; /* no back-end must wait for credit */
         if (r < 0 && r != -EAGAIN)
             break;
         r = cop_stream_receive(census->control, &packet, 10);
@@ -281,7 +280,7 @@ static int stop_members(struct census *census,
     return complain(r, "to stop the back-ends");
 }
 
-/* Compare what the stream has come to with what was sent. */
+/* Compare the stream's result with everything sent. */
 static int compare(struct census *census,
                    const struct integers *wanted,
                    uint64_t total)

@@ -1,5 +1,5 @@
 /* census.h - a network whose back-ends send numbers at a rate on one stream,
- * and whose front-end compares each answer with what it has to be.
+ * and whose front-end checks each answer.
  *
  * The n-th number of a back-end is integers_draw() of its rank and n, so it is
  * known what the sum of each wave and the union of all have to be. No back-end
@@ -50,16 +50,16 @@ int census_pace(struct census *census, uint32_t rate);
 /* Take the next answer, waiting up to `timeout_ms`: the next wave, or, of a
  * cumulative stream, the total if it has grown and is exact.
  *
- * `*right`: it has each member's packets, each once. Returns 0; or -EAGAIN or
- * -EIO, which are not said, if there is none or the stream has failed. */
+ * `*right`: it has each member's packets, each once. Returns 0; or, without a
+ * message, -EAGAIN if there is none, or -EIO if the stream has failed. */
 int census_take(struct census *census, int timeout_ms, bool *right);
 
-/* Stop the back-ends, sync, and compare what the stream has come to with what
- * was sent, where the mode promises that; -EBADMSG if it differs. */
+/* Stop the back-ends, sync, and compare the stream's result with everything
+ * sent, if the mode promises equality; -EBADMSG if they differ. */
 int census_check(struct census *census);
 
 /* End the network and free `census`. NULL is fine. */
 void census_end(struct census *census);
 
-/* The sum of what the `count` members `ranks` send as number `wave`, from 1. */
+/* The sum of the numbers that the members `ranks` send in wave `wave` >= 1. */
 uint64_t census_truth(const uint32_t *ranks, uint32_t count, uint32_t wave);

@@ -1,5 +1,5 @@
-/* count.c - what each node of a tree asks of the machine, by what it does:
- * system calls, context switches, page faults, bytes copied by the kernel. */
+/* count.c - the cost of each operation at each node of a tree: system calls,
+ * context switches, page faults, bytes copied by the kernel. */
 #include "config.h"
 
 #include <err.h>
@@ -17,15 +17,15 @@
 #include "bench/merging.h"
 #include "bench/rescue.h"
 
-#define WARM   20  /* round trips before any are counted */
-#define TRIPS  100 /* of one round */
+#define WARM   20  /* round trips before counting */
+#define TRIPS  100 /* in one round */
 #define ARRAYS 8
 #define IDLE_S 5
 
 /* Tasks of one daemon of bench/stat. */
 #define TASKS 128
 
-/* Of system calls by name: as many, and none below this share of all. */
+/* Most system calls printed by name, and the least share of each. */
 #define NAMES_MAX  8
 #define NAME_SHARE 0.02
 
@@ -67,7 +67,7 @@ static const char *const what_names[COUNTING_WHATS] = {
     [COUNTING_CPU_US] = "cpu us",
 };
 
-/* Those that a tree asks for; more are printed by number. */
+/* The system calls of a tree; others are printed by number. */
 static const struct {
     long number;
     const char *name;
@@ -138,7 +138,7 @@ static const struct {
     CALL(waitid),
     CALL(write),
     CALL(writev),
-#ifdef SYS_epoll_wait /* the older ones are not everywhere */
+#ifdef SYS_epoll_wait /* older calls, which some systems lack */
     CALL(access),
     CALL(arch_prctl),
     CALL(epoll_wait),
@@ -209,7 +209,7 @@ static int count_idle(struct work *work, size_t i)
 {
     int r;
 
-    sleep(1); /* what the work before has left */
+    sleep(1); /* for the rest of the earlier work */
     r = counting_begin(work->counting, 0);
     if (r < 0)
         return r;
@@ -233,7 +233,7 @@ static int count_arrays(struct work *work, size_t i)
     return r;
 }
 
-/* What happens to one tree, from its launch on. */
+/* Count the operations of one tree, from its launch on. */
 static int count_life(struct work *work, size_t i)
 {
     struct duel *duel = work->duel;
@@ -258,7 +258,7 @@ static int count_life(struct work *work, size_t i)
     return r;
 }
 
-/* The first round trip of a tree, as the limit of bench/stat. */
+/* Count the first round trip of a tree, as the limit of bench/stat. */
 static int count_bare_answer(struct work *work, size_t i)
 {
     void *tree;
@@ -342,13 +342,13 @@ static int count_round(struct work *work, size_t i)
 
 /* ---- the tables ------------------------------------------------------------ */
 
-/* For each process and operation. */
+/* A count for each process and operation. */
 static double figure(
     const struct work *work, enum op op, size_t i, int role, double sum)
 {
     const struct counts *counts = &work->counts[op][i][role];
 
-    /* `processes` counts each once a round */
+    /* `processes` counts each process once per round */
     return counts->processes ? sum / counts->processes / ops[op].times : 0;
 }
 
@@ -361,7 +361,7 @@ static const char *name_of(int call, char text[static 16])
     return text;
 }
 
-/* The most frequent system calls of one role. */
+/* Print the most frequent system calls of one role. */
 static void print_calls(const struct work *work, enum op op, size_t i, int role)
 {
     struct counts counts = work->counts[op][i][role];

@@ -1,4 +1,4 @@
-/* counting.c - what a piece of work costs the processes of a tree. */
+/* counting.c - count the costs of work in the processes of a tree. */
 #include "bench/counting.h"
 
 #include <dirent.h>
@@ -18,11 +18,11 @@
 
 #define PATH_LEN 64
 
-/* One process, as /proc shows it; and what the events add. */
+/* One process, from /proc and from the events. */
 struct seen {
     pid_t pid;
-    enum counting_role role; /* COUNTING_ROLES: it does not count */
-    uint64_t exec_ns;        /* when it became its program; 0: before */
+    enum counting_role role; /* COUNTING_ROLES: not counted */
+    uint64_t exec_ns;        /* time of its exec; 0: before */
     char *maps;              /* NULL: not read */
     double sum[COUNTING_WHATS];
 };
@@ -48,7 +48,7 @@ static uint64_t now_ns(void)
 
 /* ---- /proc ---------------------------------------------------------------- */
 
-/* All of a file, ended by NUL; NULL: it cannot be read, or memory is out. */
+/* Read a whole file, with a NUL at its end; NULL on failure. */
 static char *read_text(const char *path, size_t *len)
 {
     FILE *from = fopen(path, "re");
@@ -105,7 +105,7 @@ static void read_role(struct seen *seen)
     free(words);
 }
 
-/* The number behind `key` in lines such as "Threads:\t2". */
+/* The number after `key` in lines such as "Threads:\t2". */
 static double number_behind(const char *text, const char *key)
 {
     const char *at = text ? strstr(text, key) : NULL;
@@ -181,7 +181,7 @@ static void snapshot_fini(struct snapshot *snapshot)
     *snapshot = (struct snapshot){.list = NULL};
 }
 
-/* Look at all below this process. */
+/* Read all processes below this one. */
 static int take_snapshot(struct snapshot *snapshot, pid_t parent)
 {
     struct family family;
@@ -207,7 +207,7 @@ static int take_snapshot(struct snapshot *snapshot, pid_t parent)
     return r;
 }
 
-/* Add this process, as `self` shows it, for which there is room. */
+/* Add this process, from `self`; there must be room. */
 static void add_self(struct snapshot *snapshot, const struct seen *self)
 {
     snapshot->list[snapshot->count++] = *self;
@@ -315,7 +315,7 @@ static void add_events(struct snapshot *snapshot,
     }
 }
 
-/* Leave those that lie between `from_ns` and `to_ns`. */
+/* Keep only the events between `from_ns` and `to_ns`. Returns how many. */
 static size_t keep_window(struct event *list,
                           size_t count,
                           uint64_t from_ns,
@@ -329,7 +329,7 @@ static size_t keep_window(struct event *list,
     return kept;
 }
 
-/* ---- from here to there --------------------------------------------------- */
+/* ---- one piece of work --------------------------------------------------- */
 
 int counting_new(struct counting **out)
 {
@@ -365,8 +365,8 @@ bool counting_knows(const struct counting *counting, enum counting_what what)
     return true;
 }
 
-/* This process comes last before its work, and first behind it: what looking
- * costs does not count. */
+/* This process is read last before the work, and first after it: the cost of
+ * reading does not count. */
 int counting_begin(struct counting *counting, pid_t parent)
 {
     struct event *list;
@@ -378,7 +378,7 @@ int counting_begin(struct counting *counting, pid_t parent)
     r = take_snapshot(&counting->before, parent);
     if (r < 0)
         return r;
-    if (counting->events) /* what was before may be too much */
+    if (counting->events) /* older events may be too many */
         events_take(counting->events, &list, &count);
     read_self(&self);
     counting->began_ns = now_ns();
@@ -386,7 +386,7 @@ int counting_begin(struct counting *counting, pid_t parent)
     return 0;
 }
 
-/* What it has done since `before`. */
+/* Subtract the counts before the work. */
 static void subtract(struct snapshot *after, const struct snapshot *before)
 {
     for (size_t i = 0; i < after->count; i++) {
@@ -422,7 +422,7 @@ int counting_end(struct counting *counting, struct counts roles[COUNTING_ROLES])
         goto out;
     subtract(&after, &counting->before);
     for (size_t i = 0; counting->events && i < after.count; i++) {
-        /* events tell them, without those while all processes are looked at */
+        /* events give these, without the cost of reading processes */
         after.list[i].sum[COUNTING_BLOCKED] = 0;
         after.list[i].sum[COUNTING_PREEMPTED] = 0;
     }

@@ -1,9 +1,9 @@
-/* counting.h - what a piece of work costs the processes of a tree, by role:
- * counts, which a busy machine does not change as it changes times.
+/* counting.h - the costs of work in the processes of a tree, by role. Counts,
+ * unlike times, do not change on a busy machine.
  *
- * Faults and processor time are those of /proc; system calls, context switches,
- * and where faults fall, those of bench/events.h. Processes that end meanwhile
- * are left out. */
+ * Faults and processor time are from /proc; system calls, context switches, and
+ * the places of faults are from bench/events.h. Processes that end during the
+ * work are left out. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ enum counting_role {
     COUNTING_FRONT_END, /* this process */
     COUNTING_COMMNODE,
     COUNTING_BACK_END,
-    COUNTING_ROLES, /* how many there are */
+    COUNTING_ROLES, /* how many roles there are */
 };
 
 enum counting_what {
@@ -22,20 +22,20 @@ enum counting_what {
     COUNTING_BLOCKED,   /* voluntary context switches: it waited */
     COUNTING_PREEMPTED, /* involuntary ones */
     COUNTING_FAULTS,    /* minor faults, all */
-    COUNTING_CODE,      /* of these, by what was touched since its exec */
+    COUNTING_CODE,      /* of these, since the exec: on code */
     COUNTING_DATA,      /* constants, relocated tables, variables */
-    COUNTING_HEAP,      /* with thread stacks, and what is unmapped by now */
+    COUNTING_HEAP,      /* with thread stacks, and memory unmapped since */
     COUNTING_STACK,
-    COUNTING_READ, /* bytes copied by the kernel: what reads returned */
+    COUNTING_READ, /* bytes copied by the kernel for reads */
     COUNTING_WRITTEN,
     COUNTING_CPU_US,
     COUNTING_WHATS, /* how many there are */
 };
 
-/* The numbers of system calls are below this. */
+/* Numbers of system calls are lower. */
 #define COUNTING_CALL_MAX 512
 
-/* The sums over all processes of one role. Starts as all zero. */
+/* The sums over all processes of one role. Initially all zero. */
 struct counts {
     uint32_t processes;
     double sum[COUNTING_WHATS];
@@ -44,29 +44,29 @@ struct counts {
 
 struct counting;
 
-/* Make one. Call this before threads and processes are started. Returns 0 or a
- * negative errno, said. */
+/* Make a counter. Call this before threads and processes are started. Returns
+ * 0, or a negative errno after a message. */
 int counting_new(struct counting **out);
 
-/* Whether the kernel lets this user count it. */
+/* Whether the kernel lets this user count `what`. */
 bool counting_knows(const struct counting *counting, enum counting_what what);
 
-/* The work begins. If `parent` is not 0, back-ends are only its children.
+/* Begin the work. If `parent` is not 0, only its children are back-ends.
  * Returns 0, -ENOMEM or an error of /proc. */
 int counting_begin(struct counting *counting, pid_t parent);
 
-/* The work is done: add its costs to `roles`. Returns 0, -ENOMEM, an error of
- * /proc, or -EOVERFLOW: there was more than can be recorded. */
+/* End the work: add its costs to `roles`. Returns 0, -ENOMEM, an error of
+ * /proc, or -EOVERFLOW if there were too many events. */
 int counting_end(struct counting *counting,
                  struct counts roles[COUNTING_ROLES]);
 
 /* Free `counting`. NULL is fine. */
 void counting_free(struct counting *counting);
 
-/* The role of a process with this command line: `len` bytes, a NUL behind each
- * word. */
+/* The role of a process with this command line: `len` bytes, with a NUL after
+ * each word. */
 enum counting_role counting_role_of(const char *words, size_t len);
 
-/* What the address is, by the text of /proc/PID/maps; COUNTING_HEAP if it is
- * not there. */
+/* The kind of memory at `address`, from the text of /proc/PID/maps;
+ * COUNTING_HEAP if it is not mapped. */
 enum counting_what counting_place(const char *maps, uint64_t address);

@@ -1,5 +1,5 @@
-/* death.c - bench/exactness when a commnode dies: how long until the first
- * right answer, what is sent meanwhile, and what back-ends keep. */
+/* death.c - bench/exactness when a commnode dies: the time to the first right
+ * answer, the traffic until then, and the memory that back-ends keep. */
 #include <err.h>
 #include <errno.h>
 #include <signal.h>
@@ -15,12 +15,12 @@
 #include "bench/rescue.h"
 #include "bench/traffic.h"
 
-/* How long the tree works before the kill, and is looked at before and
- * behind it. */
+/* How long the tree works before the kill, and for how long before and after
+ * the kill it is measured. */
 #define WARM_S   0.3
 #define AROUND_S 0.7
 
-/* The rank of the commnode that is killed. */
+/* The rank of the commnode to kill. */
 #define VICTIM 1
 
 enum {
@@ -39,14 +39,14 @@ struct death {
     struct census *census;
     uint32_t orphans;
     double killed_s;
-    bool noticed;     /* the front-end knows that the link to it has ended */
-    uint32_t adopted; /* orphans that have another parent */
+    bool noticed;     /* the front-end has noticed the end of its link */
+    uint32_t adopted; /* orphans with another parent */
     uint32_t redos;
-    double adopted_s; /* when the last was adopted; 0: not yet */
-    double first_s;   /* when the first right answer behind it came; 0: none */
+    double adopted_s; /* when the last one was adopted; 0: not yet */
+    double first_s;   /* first right answer since `noticed`; 0: none */
 };
 
-/* Take answers for so long. */
+/* Take answers for `for_s`. */
 static int work(struct death *death, double for_s)
 {
     double end_s = duel_now_s() + for_s;
@@ -58,7 +58,7 @@ static int work(struct death *death, double for_s)
     return r == -EAGAIN ? 0 : r;
 }
 
-/* Take the answers that came before the front-end noticed. */
+/* Take the answers that arrived before the front-end noticed. */
 static int drain(struct death *death)
 {
     bool right;
@@ -92,7 +92,7 @@ static int take_events(struct death *death)
     return r;
 }
 
-/* Until all orphans are adopted and a right answer has come. */
+/* Wait until all orphans are adopted and a right answer has arrived. */
 static int await(struct death *death)
 {
     double end_s = death->killed_s + RESCUE_STUCK_MS / 1e3;
@@ -130,8 +130,8 @@ static int measure_memory(struct sample *out)
     return r;
 }
 
-/* What all nodes send from the kill until there is a right answer and every
- * orphan is adopted. */
+/* Add the traffic of all nodes, from the kill until there is a right answer and
+ * every orphan is adopted. */
 static int add_traffic(struct exactness_row *rows,
                        enum mode mode,
                        const struct traffic *from,
@@ -161,7 +161,7 @@ static int add_times(struct exactness_row *rows, const struct death *death)
     return r;
 }
 
-/* What the tree does before the kill: its rate, and the memory of back-ends. */
+/* Measure the tree before the kill: its rate, and the memory of back-ends. */
 static int run_calm(struct death *death, struct exactness_row *rows)
 {
     enum mode mode = death->census->mode;
@@ -174,12 +174,12 @@ static int run_calm(struct death *death, struct exactness_row *rows)
     if (r == 0)
         r = measure_memory(&rows[ROW_MEMORY].columns[mode]);
     if (r == 0)
-        r = work(death, 0.1); /* what came meanwhile */
+        r = work(death, 0.1); /* answers that arrived in between */
     death->census->wrong = 0;
     return r;
 }
 
-/* Kill the commnode in a tree that works. */
+/* Kill the commnode while the tree works. */
 static int run(struct death *death, struct exactness_row *rows)
 {
     struct traffic from, to;

@@ -1,4 +1,4 @@
-/* duel.c - the sides of one comparison, turn by turn, and its table. */
+/* duel.c - the sides of one comparison, in turn, and its table. */
 #include "config.h"
 
 #include "bench/duel.h"
@@ -92,7 +92,7 @@ static void write_range(char text[static 48], const struct sample *sample)
     snprintf(text, 48, "%s-%s", low, high);
 }
 
-/* What stands for all of a sample's figures. */
+/* The value that represents a sample. */
 static double figure_of(const struct duel_metric *metric,
                         const struct sample *sample)
 {
@@ -115,7 +115,7 @@ static void print_csv(const struct duel *duel,
     printf("%s,%s\n", text, metric->unit);
 }
 
-/* How many times the limit is better, and the range of the rounds' ratios. */
+/* Write how many times the limit is better, and the range of the ratios. */
 static int write_ratio(char text[static 24],
                        char range[static 48],
                        const struct duel_metric *metric,
@@ -208,7 +208,7 @@ int duel_main(int argc,
     /* What we were given open is no node's: memory counts descriptors. */
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!usage->own_tables || options.csv)
-        print_heading(&duel); /* a run that is ended too early has begun */
+        print_heading(&duel); /* early, in case the run is cut short */
     else
         machine_print();
     fflush(stdout);

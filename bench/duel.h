@@ -1,8 +1,8 @@
-/* duel.h - the sides of one comparison, turn by turn, and its table.
+/* duel.h - the sides of one comparison, in turn, and its table.
  *
- * A round takes every side in turn: A B, A B, A B. What disturbs the machine
- * for a while disturbs both, so it is the ratio of a round's two figures that
- * counts, not the figures. */
+ * A round measures every side in turn: A B, A B, A B. A disturbance of the
+ * machine affects both, so the ratio of a round's two results counts, not the
+ * results. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct duel {
     const struct side *side[DUEL_SIDES_MAX]; /* the last one is the limit */
     void *tree[DUEL_SIDES_MAX];              /* NULL: not started */
     size_t count;
-    bool headed; /* the table has its heading */
+    bool headed; /* the heading of the table is printed */
 };
 
 /* One line of the table. */
@@ -36,9 +36,9 @@ struct duel_metric {
 int duel_start(struct duel *duel, const struct shape *shape);
 
 /* Print one line: the medians over the rounds, how many times the limit is
- * better (the median of the rounds' ratios), and from where to where each
- * went. Of another quantile, the ratio is that of the two figures. `samples`
- * has one for each side; an empty one has no figure. Returns 0 or -ENOMEM. */
+ * better (the median of the rounds' ratios), and the range of each. For another
+ * quantile, the ratio is that of the two results. `samples` has one sample for
+ * each side; an empty one has no result. Returns 0 or -ENOMEM. */
 int duel_print(struct duel *duel,
                const struct shape *shape,
                const struct duel_metric *metric,
@@ -51,12 +51,12 @@ int duel_main(int argc,
               const struct options_usage *usage,
               int (*run)(struct duel *duel, const struct shape *shape));
 
-/* Write `value` with the four digits that matter; `none` if it is NAN. */
+/* Write `value` with four significant digits; `none` if it is NAN. */
 void duel_figure(char text[static 24], double value, const char *none);
 
-/* Have all written that was printed: what cannot be written is a failure too.
- * Returns 0, or -1 with a sentence. */
+/* Flush the output: a write error is a failure too. Returns 0, or -1 with a
+ * sentence. */
 int duel_written(void);
 
-/* Seconds since some moment; never goes back. */
+/* Seconds of a monotonic clock. */
 double duel_now_s(void);

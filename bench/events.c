@@ -1,4 +1,4 @@
-/* events.c - system calls, faults and switches, as perf events tell them. */
+/* events.c - system calls, faults and switches, from perf events. */
 #include "bench/events.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of one CPU's ring: most, which holds half a million events, and least. */
+/* The largest ring of one CPU, for half a million events, and the smallest. */
 #define RING_MAX ((size_t)32 << 20)
 #define RING_MIN ((size_t)64 << 10)
 
 #define RECORD_MAX 65536
 
-/* Both paths of the same file: where tracefs is mounted differs. */
+/* The paths of one file: the mount point of tracefs varies. */
 static const char *const call_ids[] = {
     "/sys/kernel/tracing/events/raw_syscalls/sys_exit/id",
     "/sys/kernel/debug/tracing/events/raw_syscalls/sys_exit/id",
@@ -27,7 +27,7 @@ static const char *const call_ids[] = {
 
 struct ring {
     struct perf_event_mmap_page *page; /* NULL: no such ring */
-    size_t len;                        /* of the data behind the page */
+    size_t len;                        /* of the data after the page */
     int faults;                        /* descriptors; -1: none */
     int calls;
     uint64_t calls_id;
@@ -52,13 +52,13 @@ static int perf_open(struct perf_event_attr *attr, int cpu)
     attr->clockid = CLOCK_MONOTONIC;
     attr->sample_period = 1;
     attr->sample_id_all = 1;
-    attr->watermark = 1; /* wake nobody */
+    attr->watermark = 1; /* no wake-ups */
     attr->wakeup_watermark = RING_MAX;
     fd = syscall(SYS_perf_event_open, attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Faults; when a process has become another program; and switches. */
+/* Record faults, the execution of another program, and switches. */
 static int open_faults(int cpu)
 {
     struct perf_event_attr attr = {
@@ -74,7 +74,7 @@ static int open_faults(int cpu)
 
     if (fd != -EACCES && fd != -EPERM)
         return fd;
-    attr.exclude_kernel = 1; /* those in system calls are then not told */
+    attr.exclude_kernel = 1; /* without faults in system calls */
     return perf_open(&attr, cpu);
 }
 
@@ -100,7 +100,7 @@ static int open_calls(int cpu)
     return id == 0 ? -EACCES : perf_open(&attr, cpu);
 }
 
-/* An ordinary user may have some hundred KiB only. */
+/* A user other than root may be limited to some hundred KiB. */
 static int map_ring(struct ring *ring)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -125,7 +125,7 @@ static int open_ring(struct ring *ring, int cpu)
     ring->calls = -1;
     ring->faults = open_faults(cpu);
     if (ring->faults < 0)
-        return ring->faults == -ENODEV ? 0 : ring->faults; /* CPU is off */
+        return ring->faults == -ENODEV ? 0 : ring->faults; /* the CPU is off */
     r = map_ring(ring);
     if (r < 0)
         return r;
@@ -181,7 +181,7 @@ static int add_event(struct events *events, const struct event *event)
     return 0;
 }
 
-/* What follows the header, as asked for above. */
+/* The record after its header, with the fields requested above. */
 struct sample_record {
     uint64_t id;
     uint32_t pid, tid;
@@ -217,7 +217,7 @@ static int take_sample(struct events *events,
     return add_event(events, &event);
 }
 
-/* A record that begins with process and thread, and has at its end the same,
+/* Take a record that begins with process and thread, and ends with the same,
  * the time, and the identity. */
 static int take_record(struct events *events,
                        int32_t call,

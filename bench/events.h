@@ -1,9 +1,9 @@
-/* events.h - what this process and all that it starts ask of the kernel: each
- * system call, minor page fault and context switch, as the kernel's perf events tell.
+/* events.h - what this process and its descendants ask of the kernel: system
+ * calls, minor page faults and context switches, from the kernel's perf events.
  *
- * Nobody is stopped for it: an event costs its process some 0.2 us. System
- * calls are told to root only (or with kernel.perf_event_paranoid -1), faults
- * to everybody. */
+ * No process is stopped for that: an event costs its process about 0.2 us. Only
+ * root (or kernel.perf_event_paranoid -1) sees system calls; every user sees
+ * faults. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* In place of a system call's number. */
+/* Used instead of a system call's number. */
 #define EVENT_FAULT     (-1) /* `value` is the address */
 #define EVENT_EXEC      (-2) /* the process now runs another program */
-#define EVENT_BLOCKED   (-3) /* a thread waits: it leaves the CPU */
-#define EVENT_PREEMPTED (-4) /* a thread that could go on leaves the CPU */
+#define EVENT_BLOCKED   (-3) /* a thread waits, and leaves the CPU */
+#define EVENT_PREEMPTED (-4) /* a thread that could continue leaves the CPU */
 
 struct event {
     uint64_t time_ns; /* CLOCK_MONOTONIC */
@@ -26,19 +26,19 @@ struct event {
 
 struct events;
 
-/* Begin to record. Call this before threads and processes are started.
+/* Start recording. Call this before threads and processes are started.
  *
  * Returns 0; -ENOMEM; or an error of perf_event_open() if not even faults are
- * told. */
+ * visible. */
 int events_open(struct events **out);
 
-/* Whether system calls are told. */
+/* Whether system calls are visible. */
 bool events_have_calls(const struct events *events);
 
-/* Take what has been recorded since the last time, in the order of each CPU.
- * The list belongs to `events` and holds until the next call.
+/* Take the events recorded since the last call, in order for each CPU. The list
+ * belongs to `events` and is valid until the next call.
  *
- * Returns 0, -ENOMEM, or -EOVERFLOW: some had no room. */
+ * Returns 0, -ENOMEM, or -EOVERFLOW if events were lost. */
 int events_take(struct events *events, struct event **list, size_t *count);
 
 /* Stop recording and free `events`. NULL is fine. */

@@ -1,14 +1,14 @@
 /* exactness.h - the parts of bench/exactness, and its table: a column for each
  * mode, and one for the bare tree.
  *
- * Functions return 0 or a negative errno, and have then said why on stderr. */
+ * Functions return 0, or a negative errno after a message on stderr. */
 #pragma once
 
 #include "bench/mode.h"
 #include "bench/options.h"
 #include "bench/sample.h"
 
-/* The bare tree's column. */
+/* The column of the bare tree. */
 #define EXACTNESS_BARE    MODE_COUNT
 #define EXACTNESS_COLUMNS (MODE_COUNT + 1)
 
@@ -26,17 +26,16 @@ int exactness_print(const struct options *options,
                     struct exactness_row *rows,
                     size_t count);
 
-/* Say on stderr what begins now, and how long the run has taken. */
+/* Print to stderr what begins now, and for how long the run has lasted. */
 void exactness_progress(const char *what, const char *name, enum mode mode);
 
 /* Without failures: round trip, waves a second, and processor time. */
 int calm_measure(const struct options *options, const struct shape *shape);
 
-/* A commnode with so many back-ends dies, each of which sends `rate` packets a
- * second. */
+/* Kill a commnode whose back-ends each send `rate` packets a second. */
 int death_measure(const struct options *options,
                   const struct shape *shape,
                   uint32_t rate);
 
-/* Commnodes lose the connection to their parents, so many a minute. */
+/* Cut the connections of commnodes to their parents, at several rates. */
 int faults_measure(const struct options *options, const struct shape *shape);

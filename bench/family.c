@@ -1,4 +1,4 @@
-/* family.c - the processes below another one, as /proc shows them. */
+/* family.c - the descendants of a process, from /proc. */
 #include "bench/family.h"
 
 #include <errno.h>

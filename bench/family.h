@@ -21,5 +21,5 @@ struct family {
  * family_fini(), also after an error. Returns 0 or -ENOMEM. */
 int family_read(struct family *family, pid_t root);
 
-/* Free what `family` holds. */
+/* Free the list. */
 void family_fini(struct family *family);

@@ -1,10 +1,9 @@
-/* faults.c - bench/exactness under steady faults: what gets through at so many
- * faults a minute, as figure 9 of the MPICH-V paper shows for MPI.
+/* faults.c - bench/exactness under steady faults: the progress at several
+ * numbers of faults a minute, as figure 9 of the MPICH-V paper shows for MPI.
  *
- * A fault is a commnode that resets the connection to its parent: what is on
- * its way there is lost, and the commnode is an orphan with all below it. Other
- * than after a kill, the tree stays as large as it was, so that faults can go
- * on. */
+ * A fault is a commnode that resets the connection to its parent: data in
+ * flight is lost, and the commnode becomes an orphan with all nodes below it.
+ * Unlike after a kill, the tree keeps its size, so that faults can continue. */
 #include <err.h>
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +26,7 @@
 #define WARM_S   0.2
 #define WINDOW_S 1.2
 
-/* As fast as they can. */
+/* More than any back-end can send. */
 #define RATE 1000000
 
 #define INJECT_MS 5000
@@ -38,7 +37,7 @@ enum {
     ROW_COUNT
 };
 
-/* What breaks the tree, in a thread of its own. */
+/* A thread that injects the faults. */
 struct breaker {
     const char *session_path;
     uint32_t commnodes; /* of ranks 1 to this */
@@ -47,8 +46,8 @@ struct breaker {
     uint32_t done;
 };
 
-/* A node that is an orphan at this moment cannot be reached: then another one
- * is broken. */
+/* Inject one fault. A node that is an orphan at this moment is unreachable:
+ * then try another one. */
 static void break_one(struct breaker *breaker, uint32_t *draws)
 {
     struct cop_error error;
@@ -85,7 +84,7 @@ static void *break_nodes(void *arg)
     return NULL;
 }
 
-/* Take answers for so long. What a stream that failed has brought counts. */
+/* Take answers for `for_s`. The answers of a stream that failed count. */
 static int work(struct census *census, double for_s)
 {
     double end_s = duel_now_s() + for_s;
@@ -104,8 +103,8 @@ static int work(struct census *census, double for_s)
     return r == -EAGAIN || r == -EIO ? 0 : r;
 }
 
-/* What is right of what came: each wave; of modes that promise that what was
- * lost is in a later answer, all up to the last right answer. */
+/* The right answers: each wave; in modes in which a later answer contains what
+ * was lost, everything up to the last right answer. */
 static uint32_t progress(const struct census *census)
 {
     return census->mode == MODE_NONE ? census->right : census->wave;
@@ -173,7 +172,7 @@ static int measure_mode(enum mode mode,
     return r;
 }
 
-/* The waves of the bare tree, without a fault: it survives none. */
+/* Measure the waves of the bare tree without a fault: it survives none. */
 static int measure_bare(const struct shape *shape, struct exactness_row *rows)
 {
     const uint32_t count = 50000;

@@ -1,4 +1,4 @@
-/* footprint.c - what a process costs while it stands there. */
+/* footprint.c - the cost of an idle process. */
 #include "bench/footprint.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 #define PATH_LEN 64
 #define LINE_LEN 512
 
-/* The sum of the numbers in those lines of `path` that begin with `key`. */
+/* The sum of the numbers in the lines of `path` that begin with `key`. */
 static long sum_lines(const char *path, const char *key)
 {
     char line[LINE_LEN];
@@ -100,7 +100,7 @@ int footprint_below(pid_t root, struct sample *inner, struct sample *leaf)
     return r < 0 ? r : taken;
 }
 
-/* Of all threads of a process. */
+/* The processor time of all threads of a process. */
 static double cpu_of(pid_t pid)
 {
     char path[PATH_LEN + NAME_MAX];

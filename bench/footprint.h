@@ -1,4 +1,4 @@
-/* footprint.h - what a process costs while it stands there. */
+/* footprint.h - the cost of an idle process. */
 #pragma once
 
 #include <sys/types.h>
@@ -6,19 +6,19 @@
 #include "bench/sample.h"
 
 enum footprint_what {
-    FOOTPRINT_PRIVATE_KIB, /* memory that it shares with nobody */
+    FOOTPRINT_PRIVATE_KIB, /* memory that it does not share */
     FOOTPRINT_THREADS,
     FOOTPRINT_DESCRIPTORS,
     FOOTPRINT_COUNT, /* how many there are */
 };
 
-/* Look at every process below `root`, itself excluded: at those that have
- * children (`inner`) and those that have none (`leaf`), into FOOTPRINT_COUNT
- * samples each. A process that ends meanwhile is left out.
+/* Measure every process below `root`, without `root`: processes with children
+ * go into `inner`, others into `leaf`, FOOTPRINT_COUNT samples each. A process
+ * that ends during the call is left out.
  *
  * Returns how many there were, or -ENOMEM or an error from /proc. */
 int footprint_below(pid_t root, struct sample *inner, struct sample *leaf);
 
-/* Processor time of `root` and of all processes below it that live now, in
- * microseconds. 0 where the kernel does not say it. */
+/* Processor time of `root` and of all running processes below it, in
+ * microseconds; 0 if the kernel does not report it. */
 double footprint_cpu_us(pid_t root);

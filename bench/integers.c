@@ -1,4 +1,4 @@
-/* integers.c - random integers that back-ends send, and the union of them. */
+/* integers.c - random integers sent by back-ends, and their union. */
 #include "bench/integers.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #define WORDS     (INTEGERS_RANGE / WORD_BITS)
 
 struct integers {
-    uint64_t *words; /* touched where there are numbers only */
+    uint64_t *words; /* only words with numbers are ever touched */
     size_t count;
 };
 

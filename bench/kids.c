@@ -20,7 +20,7 @@
 
 #define CONNECT_TIMEOUT_MS 30000
 
-/* What is read and written in one go of a stream: it and the sum stay in the
+/* The unit of reading and writing in a stream: it and the sum fit in the
  * second-level cache. */
 #define CHUNK_LEN      (UINT32_C(1) << 17)
 #define CHUNK_DOUBLES  (CHUNK_LEN / sizeof(double))
@@ -31,9 +31,9 @@ extern char **environ;
 struct kids {
     uint32_t count;
     pid_t *pids;  /* 0: not started */
-    int *fds;     /* -1: not connected; in the order in which they came */
+    int *fds;     /* -1: not connected; in the order of connection */
     char *sum;    /* CHUNK_LEN bytes, aligned for vectors */
-    char *buffer; /* KIDS_ARRAY_LEN bytes, aligned so */
+    char *buffer; /* KIDS_ARRAY_LEN bytes, aligned as well */
 };
 
 /* ---- one link ----------------------------------------------------------- */
@@ -130,8 +130,8 @@ int kids_listen(int *out, uint16_t *port)
     return 0;
 }
 
-/* Start one child. It shares our memory until it has become `program`, so it
- * can say why it could not. */
+/* Start one child. It shares our memory until its exec, so it can report an
+ * error of that. */
 static int spawn_program(pid_t *out, const char *program, char *const argv[])
 {
     volatile int failed = 0;
@@ -326,7 +326,7 @@ pid_t kids_pid(const struct kids *kids, uint32_t index)
     return kids->pids[index];
 }
 
-/* ---- what the tree is for ----------------------------------------------- */
+/* ---- the tree's operations ---------------------------------------------- */
 
 int kids_command(struct kids *kids, const struct kids_command *command)
 {
@@ -355,8 +355,8 @@ int kids_ping(struct kids *kids, int32_t *sum)
     return 0;
 }
 
-/* Read one chunk of messages from each child; their sums stand in kids->sum.
- * Each is looked at as a message: the length decides. */
+/* Read one chunk of messages from each child; their sums are in kids->sum. The
+ * length of each message is checked. */
 static int read_waves(struct kids *kids, uint32_t messages)
 {
     struct kids_message *sum = (struct kids_message *)kids->sum;

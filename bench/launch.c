@@ -1,9 +1,9 @@
-/* launch.c - from the call to a tree whose every node has reported. */
+/* launch.c - the time of a launch, until every node has reported. */
 #include <stdlib.h>
 
 #include "bench/duel.h"
 
-/* The end of a tree is waited for, and not measured. */
+/* Waits for the tree's end, without measuring it. */
 static int measure(struct duel *duel,
                    size_t i,
                    const struct shape *shape,
@@ -27,7 +27,7 @@ static int measure_launch(struct duel *duel, const struct shape *shape)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < duel->count; i++) {
-        r = measure(duel, i, shape, &took[i]); /* the programs: into memory */
+        r = measure(duel, i, shape, &took[i]); /* to cache the programs */
         sample_clear(&took[i]);
     }
     for (uint32_t k = 0; r == 0 && k < duel->options->rounds; k++)

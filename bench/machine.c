@@ -1,4 +1,4 @@
-/* machine.c - what a fault, a wake-up and a new process cost here. */
+/* machine.c - the cost of a fault, a wake-up and a new process here. */
 #include "bench/machine.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-/* The microseconds of one; or a negative errno. */
+/* The microseconds of one operation; or a negative errno. */
 typedef double measure_fn(void);
 
 static double measure_fault(void)
@@ -36,7 +36,7 @@ static double measure_fault(void)
 
     if (at == MAP_FAILED)
         return -errno;
-    madvise(at, len, MADV_NOHUGEPAGE); /* -EINVAL: there are none */
+    madvise(at, len, MADV_NOHUGEPAGE); /* -EINVAL: no huge pages here */
     start = duel_now_s();
     for (size_t i = 0; i < len; i += page)
         *(volatile char *)(at + i) = 1;
@@ -45,7 +45,7 @@ static double measure_fault(void)
     return start * 1e6 / FAULTS;
 }
 
-/* Send back what comes, until the end of the file. */
+/* Return each byte, until end-of-file. */
 static void echo(int from, int to)
 {
     char byte;
@@ -74,7 +74,7 @@ static double time_trips(int to, int from)
     return us;
 }
 
-/* Between two processes on these CPUs. */
+/* Measure between two processes on these CPUs. */
 static double measure_pair(const cpu_set_t *here, const cpu_set_t *there)
 {
     int down[2], up[2];
@@ -107,7 +107,7 @@ static double measure_pair(const cpu_set_t *here, const cpu_set_t *there)
     return us;
 }
 
-/* 0: there is no other CPU. */
+/* Returns 0 if there is no other CPU. */
 static double measure_wait(bool other)
 {
     cpu_set_t all, first, last;

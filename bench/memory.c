@@ -1,4 +1,4 @@
-/* memory.c - what each node of a tree costs that has worked and now waits. */
+/* memory.c - the cost of each node of a tree that has worked and now waits. */
 #include <err.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "bench/duel.h"
 #include "bench/footprint.h"
 
-/* What the tree has done before: buffers are there, caches are warm. */
+/* The work before: it fills buffers and caches. */
 #define PINGS 100
 #define WAVES 10000
 
-/* How long it then waits: what a burst needed is given back soon after. */
+/* How long the tree then waits: memory of a burst is released soon after. */
 #define IDLE_US 2000000
 
 struct costs {
@@ -30,7 +30,7 @@ static int work_tree(const struct side *side, void *tree)
     return r < 0 ? r : side->stream(tree, WAVES);
 }
 
-/* One side's tree at a time, so that all processes below us are its own. */
+/* One side's tree at a time: all processes below this one belong to it. */
 static int measure(struct duel *duel,
                    size_t i,
                    const struct shape *shape,

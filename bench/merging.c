@@ -1,4 +1,4 @@
-/* merging.c - a synthetic job in a tree of real processes, merged once. */
+/* merging.c - merge a synthetic job once, in a tree of real processes. */
 #include "bench/merging.h"
 
 #include <err.h>

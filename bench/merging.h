@@ -1,4 +1,4 @@
-/* merging.h - a synthetic job in a tree of real processes, merged once. */
+/* merging.h - merge a synthetic job once, in a tree of real processes. */
 #pragma once
 
 #include "bench/sample.h"
@@ -11,16 +11,16 @@ struct merging {
 };
 
 /* Launch a tree of back-ends, each of which computes its part of the job
- * `keys`. Returns 0, or a negative errno; end it in both cases. */
+ * `keys`. Returns 0 or a negative errno; call merging_end() in both cases. */
 int merging_start(struct merging *merging, const char *shape, const char *keys);
 
-/* Have the parts sent, and receive what the filters made of them; compare it
- * with what must come out of `job`. Adds the milliseconds and the bytes that
- * came. Returns 0 or a negative errno: -EBADE if the tree is wrong. */
+/* Have the back-ends send their parts, receive the filters' result, and compare
+ * it with that expected for `job`. Adds the milliseconds and the bytes
+ * received. Returns 0 or a negative errno: -EBADE if the tree is wrong. */
 int merging_run(struct merging *merging,
                 const struct synthetic *job,
                 struct sample *merge,
                 struct sample *bytes);
 
-/* Say why it failed, if `r` says so. End the tree and wait for all of it. */
+/* Print the error `r`, if any. End the tree and wait for its processes. */
 void merging_end(struct merging *merging, int r);

@@ -1,4 +1,4 @@
-/* mode.c - the ways in which a stream may treat a failure, to be compared. */
+/* mode.c - the ways in which a stream may handle a failure. */
 #include "bench/mode.h"
 
 #include <err.h>

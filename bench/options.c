@@ -166,7 +166,7 @@ int options_read(struct options *options,
     int r = 0;
 
     *options = (struct options){.rounds = usage->rounds};
-    optind = 0; /* so that a test may call this twice */
+    optind = 0; /* a test calls this more than once */
     while (r == 0 && (key = getopt_long(argc, argv, "", known, NULL)) != -1)
         r = read_option(options, usage, key);
     if (r == 0 && optind < argc) {

@@ -1,4 +1,4 @@
-/* options.h - the command line that all benchmarks share. */
+/* options.h - the common command line of all benchmarks. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #define OPTIONS_ROUNDS_MAX 10000
 
-/* What one benchmark is; all strings static. */
+/* The description of one benchmark; all strings static. */
 struct options_usage {
     const char *name;
     const char *what;    /* one sentence */
@@ -26,12 +26,12 @@ struct options {
     uint32_t rounds;
     bool csv;
     bool bare_only;
-    const char *metrics; /* as given; NULL: all that suit the case */
+    const char *metrics; /* as given; NULL: all for the case */
 };
 
 /* Read the command line. Free with options_fini().
  *
- * Returns 0; 1 if all was said that was asked for (--help); or a negative
+ * Returns 0; 1 if the requested output was printed (--help); or a negative
  * errno after a sentence on stderr. */
 int options_read(struct options *options,
                  const struct options_usage *usage,
@@ -39,13 +39,13 @@ int options_read(struct options *options,
                  char **argv);
 void options_fini(struct options *options);
 
-/* Read the number `text` of `option`, from `low` to `high`. Returns 0, or -EINVAL
- * after a sentence on stderr. */
+/* Read the number `text` of `option`, from `low` to `high`. Returns 0, or
+ * -EINVAL after a sentence on stderr. */
 int options_number(const char *option,
                    const char *text,
                    unsigned low,
                    unsigned high,
                    unsigned *number);
 
-/* Whether `word` is one of those in `list`, with commas between. */
+/* Whether `list`, separated by commas, contains `word`. */
 bool options_lists(const char *list, const char *word);

@@ -21,7 +21,7 @@ struct ours {
     enum side_load load;
 };
 
-/* Say what failed, and what the network has to say about it. */
+/* Print what failed, and the events of the network. */
 static int complain(struct ours *ours, int r, const char *what)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -129,7 +129,7 @@ static int expect_int(struct ours *ours, uint32_t expected)
     return r;
 }
 
-/* Receive one array and look at both of its ends. */
+/* Receive one array and check its first and last element. */
 static int expect_array(struct cop_stream *stream, double first, double last)
 {
     struct cop_packet *packet;
@@ -173,7 +173,7 @@ static int take_stream(struct ours *ours, uint32_t count)
         for (uint32_t i = 0; r == 0 && i < count; i++)
             r = expect_array(ours->sum, (double)i * leaves, leaves);
         return r;
-    case SIDE_ARRAYS: /* they come in any order */
+    case SIDE_ARRAYS: /* they arrive in any order */
         for (uint64_t i = 0; r == 0 && i < (uint64_t)count * leaves; i++)
             r = expect_array(ours->plain, -1, 1);
         return r;

@@ -1,5 +1,5 @@
-/* perturbation.c - commnodes are killed while back-ends send: what the
- * front-end notices. The macro-benchmark of the dissertation's chapter 8. */
+/* perturbation.c - kill commnodes while back-ends send, and measure the effect
+ * at the front-end. The macro-benchmark of the dissertation's chapter 8. */
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
@@ -20,17 +20,17 @@
 #include "bench/machine.h"
 #include "bench/pulse.h"
 
-/* What is looked at before and after a kill, at most. */
+/* The longest interval that is measured before and after a kill. */
 #define WINDOW_S 10
 
-/* The first packet comes within this time. */
+/* The first packet must arrive within this time. */
 #define FIRST_MS 60000
 
 #define RATE_MAX 100000
 
-/* It is tried for so long, at most, whether the machine carries CARRIED of the
- * rate; if not, SHARE of what it has carried is sent, and nothing is looked at
- * before what waited is worked off. */
+/* The longest trial whether the machine carries CARRIED of the rate. If not,
+ * SHARE of what it carried is sent, and measuring begins after SETTLE_S, when
+ * the queues are empty. */
 #define TRIAL_S  5
 #define CARRIED  0.95
 #define SHARE    0.7
@@ -56,8 +56,8 @@ struct run {
     double start_s;
     struct sample arrivals; /* of waves */
     struct sample kills;
-    struct sample adopted; /* the last orphan of each kill, from the kill; NAN
-                              if nobody was told of one */
+    struct sample adopted; /* when the last orphan of each kill was adopted,
+                              from the kill; NAN if no adoption was reported */
 };
 
 static double run_age_s(const struct run *run)
@@ -102,7 +102,7 @@ static int kill_one(struct run *run)
     return r;
 }
 
-/* Take the events that have come: adoptions after the last kill. */
+/* Take the queued events: adoptions after the last kill. */
 static void take_events(struct run *run)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -141,8 +141,8 @@ static int take_until(struct run *run, double until_s)
     return r;
 }
 
-/* Can this machine carry what was asked for? If not, less is sent: otherwise
- * waves come in bursts, and every dip is one of the machine's. */
+/* Find whether this machine carries the requested rate. If not, reduce the
+ * rate: otherwise waves come in bursts, and the machine causes every dip. */
 static int find_rate(struct run *run)
 {
     double trial_s = fmin(TRIAL_S, run->choice->every_s);
@@ -188,7 +188,7 @@ static int carry_out(struct run *run)
     return r < 0 ? r : census_check(run->census);
 }
 
-/* ---- what is said of it -------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
 static int write_rows(const struct run *run)
 {
@@ -216,7 +216,7 @@ static int write_rows(const struct run *run)
     return r;
 }
 
-/* What a kill did, and what was there in as much time before it. */
+/* The effect of a kill, and the same measures for an equal time before it. */
 struct verdict {
     double usual;
     struct pulse_dip after;
@@ -315,7 +315,7 @@ static void print_help(void)
         "  --help          this text\n");
 }
 
-/* The next of the list of rates; *list is NULL behind the last. */
+/* Read the next rate of the list; *list becomes NULL after the last one. */
 static int next_rate(const char **list, uint32_t *rate)
 {
     char word[16];

@@ -1,4 +1,4 @@
-/* pulse.c - packets as they arrive: their rate, and how far it dips. */
+/* pulse.c - the arrival of packets: their rate, and how far it dips. */
 #include "bench/pulse.h"
 
 #include <math.h>
@@ -27,8 +27,8 @@ double pulse_usual(const struct sample *arrivals, double from_s, double until_s)
     return usual;
 }
 
-/* Arrival `i` is below the dip's threshold: so is the time before it, back to
- * the arrival before or to `*since_s`, where a dip goes on. */
+/* Arrival `i` is below the dip's threshold, and so is the time before it, back
+ * to the previous arrival, or to `*since_s` if a dip continues. */
 static void note_low(struct pulse_dip *dip,
                      double begin_s,
                      double at_s,
@@ -41,8 +41,8 @@ static void note_low(struct pulse_dip *dip,
     dip->length_s = fmax(dip->length_s, at_s - *since_s);
 }
 
-/* The fewest arrivals of any second in [from_s, until_s): it begins where that
- * does, or right behind an arrival. */
+/* The fewest arrivals in any second in [from_s, until_s). Seconds begin at
+ * `from_s`, or directly after an arrival. */
 static double slowest(const struct sample *arrivals,
                       double from_s,
                       double until_s)
@@ -81,7 +81,7 @@ struct pulse_dip pulse_look(const struct sample *arrivals,
 
     for (size_t i = 0; i < arrivals->count; i++) {
         double at_s = arrivals->values[i];
-        double rate = pulse_rate(arrivals, i); /* NAN is not below anything */
+        double rate = pulse_rate(arrivals, i); /* NAN compares as false */
 
         if (at_s < from_s || at_s >= until_s)
             continue;

@@ -1,5 +1,5 @@
-/* recovery.c - a commnode is killed: how long until its last child has another
- * parent, beside processes that only call somebody else. */
+/* recovery.c - kill a commnode: the time until its last child has another
+ * parent, compared with processes that only reconnect. */
 #include <err.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define PAPER_ORPHANS 128
 #define PAPER_MS      80
 
-/* Print one line of what each side's times have at `offset`. */
+/* Print one line: the times at `offset` of each side. */
 static int print_times(struct duel *duel,
                        const struct shape *shape,
                        const struct duel_metric *metric,
@@ -66,7 +66,7 @@ static int print_all(struct duel *duel,
     return r;
 }
 
-/* An exact stream: the bare tree has none. */
+/* Print the lines of an exact stream; the bare tree has none. */
 static int print_exact(struct duel *duel,
                        const struct shape *shape,
                        const struct rescue_times *exact)

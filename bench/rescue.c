@@ -1,4 +1,4 @@
-/* rescue.c - one failure, in a tree of its own. */
+/* rescue.c - one failure, in a new tree. */
 #include "bench/rescue.h"
 
 #include <err.h>

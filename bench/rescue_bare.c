@@ -1,4 +1,4 @@
-/* rescue_bare.c - the bare tree of bench/recovery, seen from its root. */
+/* rescue_bare.c - the bare tree of bench/recovery, at its root. */
 #include <err.h>
 #include <errno.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ static int complain(int r, const char *what)
     return r;
 }
 
-/* "victim:128:PORT,PORT,...", with each refuge's port. */
+/* Write "victim:128:PORT,PORT,...", with each refuge's port. */
 static int write_role(const struct bare *bare, char role[static LINE_MAX])
 {
     size_t at = (size_t)snprintf(role, LINE_MAX, "victim:%u", bare->orphans);
@@ -97,7 +97,7 @@ static int take_report(int fd, struct rescue_times *times)
     return r < 0 ? r : sample_add(&times->connect, took_ms);
 }
 
-/* Take the orphans' reports as they come. */
+/* Take the orphans' reports as they arrive. */
 static int take_reports(const struct bare *bare, struct rescue_times *times)
 {
     struct pollfd links[RESCUE_REFUGES];

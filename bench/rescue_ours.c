@@ -15,8 +15,8 @@
 #include "bench/family.h"
 #include "bench/rescue.h"
 
-/* Packets per second of each back-end, as in the dissertation; and how many
- * waves come before the failure, so that there are states to compensate. */
+/* Packets per second of each back-end, as in the dissertation; and the waves
+ * before the failure, which make states to compensate. */
 #define RATE       10
 #define WARM_WAVES 3
 
@@ -34,8 +34,8 @@ struct ours {
     double trip_ms; /* of an exact stream */
 };
 
-/* The front-end is node 0, the victim 1, then come the refuges with a back-end
- * each (a leaf is no commnode), then the victim's children. */
+/* The front-end is node 0, the victim 1. The refuges follow, each with a
+ * back-end (a leaf is no commnode), then the victim's children. */
 char *rescue_topology(uint32_t orphans)
 {
     char *text = NULL;

@@ -1,4 +1,4 @@
-/* roundtrip.c - broadcast a token, reduce an int: how long it takes. */
+/* roundtrip.c - the time to broadcast a token and reduce an int. */
 #include <stdlib.h>
 
 #include "bench/duel.h"
@@ -27,7 +27,7 @@ static int measure(struct duel *duel,
     return 0;
 }
 
-/* How many trips make a round, by the limit's speed: as many for all sides. */
+/* Choose the trips of a round, the same for all sides, by the limit's speed. */
 static int choose_trips(struct duel *duel, size_t *out)
 {
     struct sample trips = {.values = NULL};

@@ -1,4 +1,4 @@
-/* sample.c - figures measured again and again, and what they say. */
+/* sample.c - repeated measurements, and their statistics. */
 #include "bench/sample.h"
 
 #include <errno.h>

@@ -1,27 +1,27 @@
-/* sample.h - figures measured again and again, and what they say. */
+/* sample.h - repeated measurements, and their statistics. */
 #pragma once
 
 #include <stddef.h>
 
-/* Figures in the order in which they were measured. Starts as all zero. */
+/* Results in the order of measurement. Initially all zero. */
 struct sample {
     double *values;
     size_t count;
     size_t room;
 };
 
-/* Add one figure. Returns 0 or -ENOMEM; the sample is then as it was. */
+/* Add one result. Returns 0, or -ENOMEM with the sample unchanged. */
 int sample_add(struct sample *sample, double value);
 
-/* Forget all figures, keep the room. */
+/* Remove all results, but keep the memory. */
 void sample_clear(struct sample *sample);
 
-/* Free what `sample` holds; it may be used again. */
+/* Free the results; the sample may be used again. */
 void sample_fini(struct sample *sample);
 
-/* The figure below which the share `quantile` (0 to 1) of all lie, between
- * neighbours by proportion: 0.5 is the median, 0 the least, 1 the greatest.
- * NAN for an empty sample or when memory is out. */
+/* The result below which the share `quantile` (0 to 1) of all results is,
+ * interpolated between neighbours: 0.5 is the median, 0 the least, 1 the
+ * greatest. NAN for an empty sample or without memory. */
 double sample_quantile(const struct sample *sample, double quantile);
 
 /* Put numerator[i] / denominator[i] into `out` for each pair of rounds.

@@ -1,4 +1,4 @@
-/* shape.c - which tree a benchmark is run on. */
+/* shape.c - the tree of a benchmark. */
 #include "bench/shape.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* shape.h - which tree a benchmark is run on: "flat:16" or "8x8". */
+/* shape.h - the tree of a benchmark: "flat:16" or "8x8". */
 #pragma once
 
 #include <stddef.h>
@@ -23,8 +23,8 @@ struct shape {
  *   -E2BIG   more than SHAPE_NODES_MAX nodes */
 int shape_read(struct shape *shape, const char *text, const char **why);
 
-/* How many nodes the tree has without a child. */
+/* The number of leaves. */
 uint32_t shape_leaves(const struct shape *shape);
 
-/* How many nodes it has in all, the root excluded. */
+/* The number of nodes without the root. */
 uint32_t shape_nodes(const struct shape *shape);

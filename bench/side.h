@@ -1,8 +1,8 @@
-/* side.h - what is compared: a way to build a tree and to work with it.
+/* side.h - one side of a comparison: a way to build a tree and to work with it.
  *
  * There are two, Coppice and the bare tree; a benchmark treats them alike, so
- * that the code that measures is the same. Functions return 0 or a negative
- * errno, and have then said why on stderr. */
+ * that the same code measures both. Functions return 0, or a negative errno
+ * after a message on stderr. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "bench/shape.h"
 
-/* What the leaves are asked to send. */
+/* The load that leaves send. */
 enum side_load {
     SIDE_INTS,   /* packets of one int, one sum for each wave */
     SIDE_SUM,    /* 1 MiB arrays of doubles, summed element by element */
@@ -24,18 +24,18 @@ struct side {
      * is left running. */
     int (*start)(void **tree, const struct shape *shape);
 
-    /* Make `tree` ready for ping() or stream(); outside what is measured. */
+    /* Prepare `tree` for ping() or stream(); not measured. */
     int (*prepare_ping)(void *tree);
     int (*prepare_stream)(void *tree, enum side_load load);
 
     /* Broadcast a token, reduce an int with sum; checks the sum. */
     int (*ping)(void *tree);
 
-    /* Have every leaf send `count` times as prepared, and take it all; checks
-     * what comes. */
+    /* Have every leaf send the prepared load `count` times, receive everything,
+     * and check it. */
     int (*stream)(void *tree, uint32_t count);
 
-    /* End the tree and wait for all of it. */
+    /* End the tree and wait for all its processes. */
     void (*end)(void *tree);
 };
 

@@ -1,4 +1,4 @@
-/* start.c - launching a network of the benchmarks' back-ends. */
+/* start.c - launch a network of benchmark back-ends. */
 #include "bench/start.h"
 
 #include <coppice/coppice.h>

@@ -1,17 +1,17 @@
-/* start.h - launching a network of the benchmarks' back-ends. */
+/* start.h - launch a network of benchmark back-ends. */
 #pragma once
 
 #include <stddef.h>
 
 struct cop_network;
 
-/* Launch a network on this machine. Every back-end runs `program`, which lies
- * beside the running one. Give exactly one of `shape` and `text`, the text of a
- * topology file. With `session_path` a session file is written there, and nodes
- * may be broken through it. In the build tree its commnode and filters are used, unless
- * the environment says otherwise; an installed library finds its own.
+/* Launch a network on this machine. Every back-end runs `program`, in the
+ * directory of the running program. Exactly one of `shape` and `text`, the text
+ * of a topology file, is set. `session_path`, if set, gets a session file with
+ * which faults can be injected. A build tree's own commnode and filters are
+ * used, unless the environment names others.
  *
- * Returns 0, or a negative errno, said. */
+ * Returns 0, or a negative errno after a message. */
 int start_network(struct cop_network **out,
                   const char *program,
                   const char *shape,

@@ -1,8 +1,8 @@
-/* stat.c - the stack-trace tool: what merging costs, in one process and through
- * a tree of real ones, and what it costs the processes that are looked at.
+/* stat.c - the stack-trace tool: the cost of merging, in one process and in a
+ * tree of real ones, and the cost for the processes under observation.
  *
- * Beside each figure stands the machine's own limit of the same run: a copy of
- * the same bytes, or a round trip through a bare tree of sockets. */
+ * Each result has the machine's own limit from the same run: a copy of the same
+ * bytes, or a round trip through a bare tree of sockets. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -35,7 +35,7 @@
 /* Bytes of a frame's header on a link. */
 #define HEADER_LEN 32
 
-/* The process that is looked at. */
+/* The process to observe. */
 #define THREADS 8
 
 /* Of 66 frames, those of descend(): the others are what called it, and pause(). */
@@ -48,10 +48,10 @@ struct bench {
     uint32_t rounds;
     bool csv;
     bool headed;
-    bool small; /* for its own test */
+    bool small; /* for the benchmark's own test */
 };
 
-/* Print a row: the median, and the limit's. */
+/* Print a row: the median, and the median of the limit. */
 static void print_row(struct bench *bench,
                       const char *what,
                       const char *metric,
@@ -85,8 +85,8 @@ static void print_row(struct bench *bench,
     fflush(stdout);
 }
 
-/* A tree of MERGE_NODES nodes: a ladder of shared frames, then branches, every
- * second of which is this tree's alone. `which` is 0 or 1. */
+/* Make a tree of MERGE_NODES nodes: a ladder of shared frames, then branches.
+ * Every second branch is in this tree only. `which` is 0 or 1. */
 static int big_tree(struct tree **out, uint32_t which)
 {
     struct tasks_range everyone = {which * MERGE_TASKS,
@@ -133,7 +133,7 @@ static int big_tree(struct tree **out, uint32_t which)
     return r;
 }
 
-/* Bytes that a tree holds, about: what a copy of it would copy. */
+/* The size of a tree in bytes, about, as if it were copied. */
 static size_t tree_bytes(const struct tree *tree)
 {
     return tree->node_count * sizeof(*tree->nodes) +
@@ -184,7 +184,7 @@ static int bench_merge(struct bench *bench)
     return r;
 }
 
-/* The round trip of an empty question through a bare tree of sockets. */
+/* Measure the round trip of an empty question in a bare tree of sockets. */
 static int bare_trip(struct sample *limit, const struct shape *shape)
 {
     void *tree = NULL;
@@ -222,7 +222,7 @@ static int merge_in_tree(const char *shape,
     return r;
 }
 
-/* A synthetic job, merged by a tree of real processes, round by round. */
+/* Measure a synthetic job, merged by a tree of real processes, in rounds. */
 static int bench_job(struct bench *bench, const char *tree, const char *keys)
 {
     struct sample merge = {NULL, 0, 0}, bytes = {NULL, 0, 0};
@@ -260,7 +260,7 @@ static int bench_job(struct bench *bench, const char *tree, const char *keys)
     return r;
 }
 
-/* What a link carries for a sample in which nothing moves. */
+/* Measure the bytes on a link of a sample in which nothing moves. */
 static int bench_unmoved(struct bench *bench, uint32_t tasks)
 {
     struct frame frames[] = {{"main", "job.c", 1, "", 0, false},
@@ -296,7 +296,7 @@ static int bench_unmoved(struct bench *bench, uint32_t tasks)
     return r;
 }
 
-/* It is killed before this changes. */
+/* Never changes: the process is killed. */
 static volatile bool done;
 
 static void wait_for_ever(void)
@@ -305,7 +305,7 @@ static void wait_for_ever(void)
         pause();
 }
 
-/* Be `left` frames deeper, and stay there. */
+/* Call `left` more frames, and stay there. */
 __attribute__((noinline)) static void descend(uintptr_t left)
 {
     if (left > 0)
@@ -375,7 +375,7 @@ static int bench_walk(struct bench *bench)
     if (pid < 0)
         return -ECHILD;
     r = walker_new(&walker);
-    /* until all are as deep as they will be */
+    /* until all stacks have their full depth */
     for (int i = 0; r == 0 && i < 1000 && total < (size_t)THREADS * FRAMES_DOWN;
          i++) {
         total = 0;

@@ -8,10 +8,10 @@
 
 #include "stat/tree/build.h"
 
-/* Bands of neighbours that are in one class, for each class. */
+/* For each class, the number of bands of neighbours in it. */
 #define BANDS_PER_CLASS 4
 
-/* A number from the seed and two others, as good as random (SplitMix64). */
+/* A pseudo-random number from the seed and two others (SplitMix64). */
 static uint64_t draw_number(uint32_t seed, uint32_t what, uint32_t number)
 {
     uint64_t z = ((uint64_t)seed << 32 ^ (uint64_t)what << 56 ^ number) +
@@ -22,10 +22,10 @@ static uint64_t draw_number(uint32_t seed, uint32_t what, uint32_t number)
     return z ^ z >> 31;
 }
 
-/* A class, the lower ones more often: the cube of an even draw. */
+/* Draw a class, lower ones more often: the cube of a uniform draw. */
 static uint32_t draw_class(const struct synthetic *job, uint32_t number)
 {
-    uint64_t u = draw_number(job->seed, 1, number) >> 48; /* of 16 bits */
+    uint64_t u = draw_number(job->seed, 1, number) >> 48; /* 16 bits */
 
     return (uint32_t)((u * u * u * job->classes) >> 48);
 }
@@ -100,7 +100,7 @@ int synthetic_parse(struct synthetic *job,
     return r;
 }
 
-/* Which outlier a task is, counted from 1; 0: none. */
+/* The number of the outlier that the task is, counted from 1; 0: none. */
 static uint32_t outlier_of(const struct synthetic *job, uint32_t task)
 {
     for (uint32_t i = 0; i < job->outliers; i++)
@@ -118,8 +118,8 @@ static uint32_t class_of(const struct synthetic *job, uint32_t task)
     return draw_class(job, (uint32_t)(task * bands / job->tasks));
 }
 
-/* The place at `depth` of a class: the first half is everybody's, then they
- * part, half and half. `text` has room for the function's name. */
+/* The frame at `depth` of a class: all classes share the first half, then they
+ * branch in two repeatedly. `text` has room for the function's name. */
 static struct frame frame_at(const struct synthetic *job,
                              uint32_t class,
                              uint32_t depth,
@@ -142,14 +142,14 @@ static struct frame frame_at(const struct synthetic *job,
     return (struct frame){text, "job.c", 10 * depth + 1, "", 0, false};
 }
 
-/* The tasks whose traces are alike. */
+/* The tasks with equal traces. */
 struct group {
     struct tasks_range *ranges;
     size_t count;
     size_t room;
 };
 
-/* Add a task, which is above all that are there. Returns 0 or -ENOMEM. */
+/* Add a task, higher than all others in the group. Returns 0 or -ENOMEM. */
 static int group_add(struct group *group, uint32_t task)
 {
     struct tasks_range *last =
@@ -173,8 +173,8 @@ static int group_add(struct group *group, uint32_t task)
     return 0;
 }
 
-/* Put the trace of class `class` into the tree, and the tasks of `group` at its
- * end; `outlier` above 0: one frame further. */
+/* Add the trace of class `class` to the tree, with the tasks of `group` at its
+ * end; if `outlier` is above 0, one frame further. */
 static int put_group(struct build *build,
                      const struct synthetic *job,
                      uint32_t class,
@@ -206,7 +206,7 @@ static int put_group(struct build *build,
     return r;
 }
 
-/* Put all tasks of `groups`, by class, and those of `outliers`, by number. */
+/* Add all tasks of `groups`, by class, and of `outliers`, by number. */
 static int put_groups(struct build *build,
                       const struct synthetic *job,
                       const struct group *groups,

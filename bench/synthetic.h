@@ -1,6 +1,5 @@
 /* synthetic.h - a synthetic job: the stacks of its tasks are computed from a
- * seed, so it may be as large as one likes, and what merging them must give is
- * known. */
+ * seed, so it may have any size, and the result of merging them is known. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,10 +9,10 @@
 
 #include "stat/tree/tree.h"
 
-/* Down the stream: "%s" the job as text, "%aud" the daemons' ranks: compute
- * your part. */
+/* Down the stream: "%s" the job as text, "%aud" the daemons' ranks: the
+ * back-end computes its part. */
 #define SYNTHETIC_TAG_PREPARE COP_TAG_FIRST
-/* Down the stream, "%ud" 1: send your part. */
+/* Down the stream, "%ud" 1: the back-end sends its part. */
 #define SYNTHETIC_TAG_GO (COP_TAG_FIRST + 1)
 
 /* Most frames of one stack, and most classes. */
@@ -25,21 +24,21 @@ struct synthetic {
     uint32_t daemons;
     uint32_t depth;   /* frames of a stack */
     uint32_t classes; /* of tasks with equal stacks; the first is the largest */
-    uint32_t outliers; /* tasks with one frame of their own each */
+    uint32_t outliers; /* tasks with one more, unique frame */
     bool cyclic;       /* task i is at daemon i modulo daemons, not in blocks */
-    bool scattered;    /* each task draws its class; else neighbours share one.
-                          The worst case for sets of tasks. */
+    bool scattered;    /* each task draws its class; otherwise neighbours share
+                          one. The worst case for sets of tasks */
     uint32_t seed;
 };
 
 /* Read "tasks=212992,daemons=1664,depth=20,classes=16,outliers=4,
- * placement=block|cyclic,mix=bands|scattered,seed=1". These are the defaults
- * of keys that are left out. Returns 0, or -EINVAL with a sentence. */
+ * placement=block|cyclic,mix=bands|scattered,seed=1". These are the defaults of
+ * missing keys. Returns 0, or -EINVAL with a sentence. */
 int synthetic_parse(struct synthetic *job,
                     const char *text,
                     struct cop_error *error);
 
-/* In place of a daemon's number: all of them. */
+/* The number for all daemons. */
 #define SYNTHETIC_ALL UINT32_MAX
 
 /* Make the tree of the tasks of daemon number `daemon`, counted from 0, or of

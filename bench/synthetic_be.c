@@ -1,5 +1,5 @@
 /* synthetic_be.c - a back-end of bench/stat: computes the stacks of its part of
- * a synthetic job, and sends them when told to. */
+ * a synthetic job, and sends them on request. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
-/* Compute the tree that `packet` asks of rank `rank`, into `*tree`. */
+/* Compute the tree that `packet` requests from rank `rank`, into `*tree`. */
 static int prepare_tree(struct tree **tree,
                         uint32_t rank,
                         const struct cop_packet *packet)

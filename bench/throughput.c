@@ -4,13 +4,13 @@
 
 #include "bench/duel.h"
 
-/* A round of one side takes about ROUND_S; how much that is, is found by
- * growing until SURE_S. */
+/* A round of one side takes about ROUND_S. The count for that is found by
+ * increasing it until a run takes SURE_S. */
 #define ROUND_S      0.25
 #define SURE_S       0.02
 #define COUNT_MAX    100000000
 #define ARRAY_MB     1.048576 /* one array, in 10^6 bytes */
-#define ARRAY_LEAVES 64       /* more: only when asked for by --metric */
+#define ARRAY_LEAVES 64       /* above: only with --metric */
 
 struct stream {
     struct duel_metric metric;
@@ -27,7 +27,7 @@ static int measure(struct duel *duel, size_t i, uint32_t count, double *took_s)
     return r;
 }
 
-/* Each side's own count: rates are compared, not times. */
+/* Each side has its own count: rates are compared, not times. */
 static int choose_count(struct duel *duel,
                         size_t i,
                         const struct stream *stream,

@@ -1,4 +1,4 @@
-/* traffic.c - what the processes of a benchmark send each other. */
+/* traffic.c - count the packets between the processes of a benchmark. */
 #include "config.h"
 
 #include "bench/traffic.h"
@@ -19,7 +19,7 @@
 
 static bool isolated;
 
-/* The loopback interface of a new network is down. */
+/* Enable the loopback interface, which is down in a new network. */
 static int raise_loopback(void)
 {
     struct ifreq request = {.ifr_name = "lo"};
@@ -41,7 +41,7 @@ void traffic_isolate(void)
     isolated = unshare(CLONE_NEWNET) == 0 && raise_loopback() == 0;
 }
 
-/* The place behind word number `index` of `line`, and its length. */
+/* The position of word number `index` of `line`, and its length. */
 static const char *find_word(const char *line, size_t index, size_t *len)
 {
     for (;; index--) {
