@@ -74,8 +74,8 @@ __attribute__((format(printf, 1, 2))) static int complain(const char *format,
     return -EINVAL;
 }
 
-/* Read a whole number from `low` to `high`. `*end` is set to where it ends; NULL:
- * it must be all of `text`. */
+/* Read a whole number from `low` to `high`. `*end` is set to where it ends;
+ * NULL: it must be all of `text`. */
 static bool read_number(const char *text,
                         uint64_t low,
                         uint64_t high,

@@ -143,7 +143,7 @@ static int add_orphan(struct run *run, uint32_t victim, uint32_t rank)
         return -ENOMEM;
     orphan = &run->orphans[run->orphan_count];
     *orphan = (struct orphan){
-        /* as rank the victim: its subtree has no candidates */
+        /* the rank of the victim: its subtree has no candidates */
         .who = {.rank = victim, .ordinal = run->orphan_count, .lost = victim},
         .rank = rank,
     };

@@ -52,8 +52,8 @@ double study_latency_us(const struct study_cost *cost,
                         uint32_t height,
                         uint32_t fan_out);
 
-/* Do one run. The same options give the same steps: all random numbers come from
- * the seed, and the failures do not depend on the algorithm.
+/* Do one run. The same options give the same steps: all random numbers come
+ * from the seed, and the failures do not depend on the algorithm.
  *
  * steps  room for options->failures
  *

@@ -1,8 +1,8 @@
 /* shape.h - the tree that a study begins with: internal nodes only.
  *
- * Back-ends are only counted: 100^4 has 1,010,101 internal nodes and 100,000,000
- * back-ends. Ranks of internal nodes are 0 to count - 1, in the order of the
- * topology. */
+ * Back-ends are only counted: 100^4 has 1,010,101 internal nodes and
+ * 100,000,000 back-ends. Ranks of internal nodes are 0 to count - 1, in the
+ * order of the topology. */
 #pragma once
 
 #include <coppice/error.h>

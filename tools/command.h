@@ -8,8 +8,8 @@
  * `optarg`. Returns 0, or -EINVAL after a message. */
 typedef int command_option_fn(void *arg, int option);
 
-/* A tool's options. `options` contains --help and --version as the letters h and
- * v, which command_read() handles itself. All borrowed. */
+/* A tool's options. `options` contains --help and --version as the letters h
+ * and v, which command_read() handles itself. All borrowed. */
 struct command {
     const char *usage;
     const struct option *options;

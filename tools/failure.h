@@ -26,7 +26,7 @@ struct failure {
     uint32_t *orphans;   /* ranks of the nodes that must report */
     uint32_t *adoptions; /* how often each of them was adopted before */
     size_t orphan_count;
-    struct cop_recovered *reports; /* the reports that came */
+    struct cop_recovered *reports; /* the reports that arrived */
     size_t report_count;
 };
 
@@ -34,8 +34,8 @@ struct failure {
 const char *failure_kind(enum cop_injection kind);
 
 /* Choose a victim, inject the failure, and collect the orphans' reports. Blocks
- * until all have come, or `wait_ms` have passed. `begun`, if not NULL, is called
- * after the injection, when `out->orphans` is known.
+ * until all have arrived, or `wait_ms` have passed. `begun`, if not NULL, is
+ * called after the injection, when `out->orphans` is known.
  *
  * out  the caller's to failure_fini(), also on error
  *

@@ -10,8 +10,8 @@
  * Returns `out`. */
 const char *measure_age(char out[MEASURE_LEN], uint32_t ms);
 
-/* Write microseconds as "84 us", "1.24 ms", "310 ms" or "1.2 s"; COP_TIME_UNKNOWN
- * as "-". Returns `out`. */
+/* Write microseconds as "84 us", "1.24 ms", "310 ms" or "1.2 s";
+ * COP_TIME_UNKNOWN as "-". Returns `out`. */
 const char *measure_trip(char out[MEASURE_LEN], uint32_t us);
 
 /* Read a time such as 5 or 0.5 (seconds), 30s, 250ms, 5m, 2h or 1d, as

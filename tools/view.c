@@ -13,7 +13,7 @@
 /* Columns that each level of the tree takes. */
 #define INDENT 3
 
-/* The greatest depth that is drawn. Deeper nodes stand below the front-end. */
+/* The greatest depth that is drawn. Deeper nodes go below the front-end. */
 #define DEPTH_MAX 256
 
 static const struct {

@@ -33,8 +33,8 @@ struct view_style {
     unsigned width; /* columns */
 };
 
-/* Make the tree of the nodes in `status`, which must outlive the view. Returns 0
- * or -ENOMEM. */
+/* Make the tree of the nodes in `status`, which must outlive the view. Returns
+ * 0 or -ENOMEM. */
 int view_init(struct view *view, const struct cop_status *status);
 
 /* Free the contents. */
