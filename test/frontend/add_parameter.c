@@ -1,5 +1,5 @@
 /* add_parameter.c - a downstream filter for tests: adds its parameter to a
- * "%d", so that a packet shows which parameters it met on its way. */
+ * "%d". The result shows which parameters the packet met on its way. */
 #include <coppice/filter.h>
 
 static int run(void *state, struct cop_filter_call *call)

@@ -1,6 +1,5 @@
-/* beside_libevent.c - a front-end with an event loop of libevent.
- *
- * It waits in that loop for the answers of its back-ends. */
+/* beside_libevent.c - a front-end that waits in a libevent loop for the answers
+ * of its back-ends. */
 #include <coppice/coppice.h>
 #include <err.h>
 #include <event2/event.h>

@@ -1,9 +1,9 @@
-/* dawdle.c - an upstream filter for tests: adds up the "%d" of a wave, and
- * takes its time. Parameters "%ud %ud": the rank of the node whose calls are
- * slow, DAWDLE_EVERYWHERE for all, and how many milliseconds each takes.
+/* dawdle.c - an upstream filter for tests: a slow sum of the "%d" of a wave.
+ * Parameters "%ud %ud": the rank of the node whose calls are slow
+ * (DAWDLE_EVERYWHERE: all nodes), and the duration of each slow call in ms.
  *
  * If $DAWDLE_FOLDER is set, a slow call makes the folder `begun` there, and
- * ends early when there is a folder `end`. */
+ * returns early when a folder `end` exists there. */
 #include <coppice/filter.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -120,8 +120,8 @@ static _Noreturn void go(struct cop_network *network)
     exit(0);
 }
 
-/* Send `count` numbers of our own, `rate` in a second, or until the network ends.
- */
+/* Send `count` of our own numbers, `rate` per second, or until the network
+ * ends. */
 static void feed(struct cop_network *network,
                  struct cop_stream *stream,
                  int count,
@@ -158,7 +158,7 @@ static void send_sum(struct cop_stream *stream, const struct cop_packet *packet)
     cop_stream_send(stream, TAG_SUM, "%ud", sum);
 }
 
-/* Fork a child that makes all calls. Returns 0 if each returned -EPERM. */
+/* Call every function in a forked child. Returns 0 if each returned -EPERM. */
 static int calls_in_a_child(struct cop_network *network,
                             struct cop_stream *stream)
 {
@@ -191,7 +191,7 @@ static void spout(struct cop_stream *stream)
         ;
 }
 
-/* Returns when something has taken all of it. */
+/* Write 1 MiB to standard error; return when a reader has taken all of it. */
 static void shout(void)
 {
     static char line[1024];
@@ -210,8 +210,8 @@ static int threads(void)
 }
 
 /* Close all of Coppice's descriptors, open other files under the same numbers,
- * and leave the network. These files must not be touched. If `is_late`, let
- * Coppice's own thread be the first to use such a descriptor. */
+ * and leave the network. These files must stay untouched. If `is_late`, a
+ * thread of Coppice is the first to use such a descriptor. */
 static void close_all(struct cop_network *network, bool is_late)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -241,20 +241,20 @@ static void close_all(struct cop_network *network, bool is_late)
     exit(0);
 }
 
-/* Obey a packet that may end the node. Returns whether the node goes on. */
+/* Obey a packet that may end the node. Returns whether the node continues. */
 static bool goes_on(struct cop_network *network, int32_t tag)
 {
     if (tag == TAG_GO)
         go(network);
     if (tag == TAG_STUCK)
-        alarm(50); /* if the commnode that would end it is itself late */
+        alarm(50); /* if the commnode that should end this process is late */
     while (tag == TAG_STUCK)
         pause();
     return tag != TAG_LEAVE;
 }
 
-/* Obey a packet that asks for many, or that may end the node. Returns whether the
- * node goes on. */
+/* Obey a packet that asks for many packets, or that may end the node. Returns
+ * whether the node continues. */
 static bool obey_more(struct cop_network *network,
                       struct cop_stream *stream,
                       const struct cop_packet *packet)
@@ -346,7 +346,7 @@ static bool obey(struct cop_network *network,
     return true;
 }
 
-/* As cop_network_receive() with COP_FOREVER, but waiting in poll(). */
+/* Like cop_network_receive() with COP_FOREVER, but wait in poll(). */
 static int receive_by_poll(struct cop_network *network,
                            struct cop_stream **stream,
                            struct cop_packet **packet,
@@ -410,8 +410,8 @@ static void halt(pid_t pid)
     kill(pid, SIGCONT);
 }
 
-/* Answer each question with 1. A back-end of odd rank does so at once, and
- * sends a 0 in each millisecond in which no question comes. One of even rank
+/* Answer each question with 1. A back-end of odd rank answers at once, and
+ * sends a 0 in each millisecond without a question. A back-end of even rank
  * first waits 3 ms and sends a packet on the stream on which TAG_RANK came. */
 static void chatter(struct cop_network *network)
 {

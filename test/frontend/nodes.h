@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Most commnodes of one tree in the tests. */
+/* The maximum number of commnodes of one tree in the tests. */
 #define NODES_MAX 128
 
-/* The parent of process `pid`, and its name (16 bytes) if `name` is not NULL; -1
- * if there is no such process, or it is a zombie. */
+/* The parent of process `pid`; copies its name (16 bytes) if `name` is not
+ * NULL. Returns -1 if there is no such process, or if it is a zombie. */
 static inline pid_t nodes_parent(pid_t pid, char *name)
 {
     char path[64], line[512], unused[16];
@@ -37,8 +37,8 @@ static inline pid_t nodes_parent(pid_t pid, char *name)
     return parent;
 }
 
-/* Whether process `a` was started before `b`. Not many were started in between:
- * where the pids are far apart, the kernel has begun again at the lowest. */
+/* Whether process `a` was started before `b`. Few processes were started in
+ * between: if the pids are far apart, the kernel has wrapped around. */
 static inline bool nodes_is_older(pid_t a, pid_t b)
 {
     FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
@@ -52,8 +52,8 @@ static inline bool nodes_is_older(pid_t a, pid_t b)
     return most > 0 && apart > most / 2 ? a > b : a < b;
 }
 
-/* List the children of `parent` whose name is `called`, in the order of their
- * start. Returns how many. */
+/* List the children of `parent` whose name is `called`, oldest first. Returns
+ * their number. */
 static inline size_t nodes_called(pid_t parent,
                                   const char *called,
                                   pid_t out[NODES_MAX])

@@ -1,5 +1,5 @@
-/* older.c - a filter for tests: what OLDER, a built-in one, may have been in
- * another version. It declares no law, and has neither state nor `join`. */
+/* older.c - a filter for tests: stands in for another version of the built-in
+ * filter OLDER. It declares no law, and has neither state nor `join`. */
 #include <coppice/filter.h>
 
 #ifndef OLDER

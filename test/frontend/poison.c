@@ -1,7 +1,7 @@
-/* poison.c - an upstream filter for tests: the greatest "%d" so far, which is
- * also its state, so that its streams are recoverable. In front-end and
- * commnodes a call with a number from POISON on crashes the process, in the way
- * that the number says. */
+/* poison.c - an upstream filter for tests: the greatest "%d" so far. That is
+ * also its state, so its streams are recoverable. In the front-end and in
+ * commnodes a number of POISON or above crashes the process, in the way that
+ * enum poison says. */
 #include <coppice/filter.h>
 #include <limits.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ static int dig(volatile int *above)
     return here[0] == 0 ? 0 : dig(here) + here[0];
 }
 
-static bool stopped; /* on purpose */
+static bool stopped; /* by POISON_STOP */
 
 static void die(int how, uint32_t rank)
 {
@@ -39,7 +39,7 @@ static void die(int how, uint32_t rank)
     case POISON_STACK:
         dig(&zero);
         break;
-    case POISON_HEAP: /* free() aborts, and may hold its lock */
+    case POISON_HEAP: /* free() aborts, and may hold the heap's lock */
         block = malloc(2000);
         if (block)
             for (int i = 0; i < 4000; i++)
@@ -54,8 +54,8 @@ static void die(int how, uint32_t rank)
         if (rank == 1)
             kill(getpid(), SIGKILL);
         break;
-    case POISON_STOP: /* once: the wave has such a number of each child, and to
-                       * stop again would hold up the signal that ends us */
+    case POISON_STOP: /* once, as the wave has this number from each child: a
+                         second stop delays the signal that ends us */
         if (rank == 1 && !stopped)
             kill(getpid(), SIGSTOP);
         stopped = true;

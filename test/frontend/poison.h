@@ -3,7 +3,7 @@
 
 #define POISON 1000000
 
-/* How it dies: POISON + 0 ... */
+/* How the process dies: POISON plus one of these. */
 enum poison {
     POISON_FAULT,
     POISON_ABORT,
@@ -12,6 +12,6 @@ enum poison {
     POISON_HEAP,
     POISON_RAISE,
     POISON_COUNT,
-    POISON_KILL = POISON_COUNT, /* node 1, as somebody else would */
-    POISON_STOP,                /* does not die: node 1 stops in the call */
+    POISON_KILL = POISON_COUNT, /* SIGKILL, in node 1 only */
+    POISON_STOP,                /* no death: node 1 stops in the call */
 };

@@ -1,12 +1,11 @@
-/* test_data.c - what streams carry: large packets, too much, in which order,
- * through which filters, and up to which end. */
+/* test_data.c - packets on streams: large ones, too many, their order, the
+ * filters of each role, and closing. */
 #include <sys/resource.h>
 
 #include "test/frontend/tree.h"
 
-/* A filter named for one role goes before the name for all: back-ends count
- * themselves, commnodes add, the front-end takes the largest of its branches.
- */
+/* A filter for one role overrides the filter for all roles: back-ends count
+ * themselves, commnodes add, the front-end takes the largest branch. */
 TEST_OF_TREES(filters_by_role)
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -26,8 +25,8 @@ TEST_OF_TREES(filters_by_role)
     cop_packet_free(packet);
 }
 
-/* Parameters change in each node between exactly the packets between which
- * they were set, the first ones being those of the options. */
+/* In each node, new parameters take effect between the two packets between
+ * which they were set. The first parameters are those of the options. */
 TEST_OF_TREES(parameters_in_order_with_data)
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -53,7 +52,7 @@ TEST_OF_TREES(parameters_in_order_with_data)
     }
 }
 
-/* 8 MiB, twice a window: down to all, then up from each. */
+/* 8 MiB, which is two windows: down to all members, then up from each. */
 TEST_OF_TREES(packets_of_8_mib)
 {
     uint32_t len = 8 << 20, expected = 0, sum, i;
@@ -86,9 +85,9 @@ TEST_OF_TREES(packets_of_8_mib)
     }
 }
 
-/* Send to a member that stands still until a send is refused, after
- * `timeout_ms`. Returns how many were not: windows open a little after each
- * other on the way down. */
+/* Send to a stopped member until a send is refused, after `timeout_ms`. Returns
+ * the number of packets accepted. More than one window's worth: the windows on
+ * the way down open one after the other. */
 static int fill(struct cop_stream *one, int timeout_ms)
 {
     static char bytes[64 << 10];
@@ -107,8 +106,8 @@ static int fill(struct cop_stream *one, int timeout_ms)
     return sent;
 }
 
-/* Syncs that time out while a member stands still send one marker, however many
- * they are, if no packet could be sent either; they go on when it does. */
+/* Syncs that time out while a member is stopped send one marker together if no
+ * packet could be sent either. A sync completes when the member continues. */
 TEST_OF_TREES(syncs_that_time_out_do_not_pile_up)
 {
     uint32_t rank = tree_rank(network, 1);
@@ -133,8 +132,8 @@ TEST_OF_TREES(syncs_that_time_out_do_not_pile_up)
     cop_stream_close(one);
 }
 
-/* With a time-out of 0 a send fails at once when the windows to a member that
- * stands still are full; what it refused is not sent, the rest comes. */
+/* With a time-out of 0 a send fails at once if the windows to a stopped member
+ * are full. The refused packet is not sent; all others arrive. */
 TEST_OF_TREES(a_send_without_credit)
 {
     uint32_t rank = tree_rank(network, 1);
@@ -158,8 +157,8 @@ TEST_OF_TREES(a_send_without_credit)
     CU_ASSERT_EQUAL(tree_receive(one, NULL), sent + 1 /* TAG_PID */);
 }
 
-/* While one member stands still: do_not_wait brings the others at once,
- * time_out brings a wave without it, and its packet when it comes. */
+/* While one member is stopped, do_not_wait delivers the others' packets at
+ * once, and time_out a wave without it. Its packet comes later. */
 TEST_OF_TREES(waves_that_do_not_wait)
 {
     struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
@@ -186,8 +185,8 @@ TEST_OF_TREES(waves_that_do_not_wait)
     CU_ASSERT_EQUAL(seen, 1);
 }
 
-/* A member that only sends can be synced once it has settled; the stream's end
- * reaches it in its send. */
+/* A member that only sends can be synced once it has settled. The end of the
+ * stream reaches it in its send. */
 TEST_OF_TREES(a_sender_that_settles)
 {
     struct cop_stream *spout = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -202,7 +201,7 @@ TEST_OF_TREES(a_sender_that_settles)
     CU_ASSERT_EQUAL(tree_echo(sum, 3), 3 * count);
 }
 
-/* Ask each member how much it has obeyed until all say `expected`. */
+/* Ask each member for its total until all answer `expected`. */
 static void await_totals(struct cop_stream *sum, int expected)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -215,8 +214,8 @@ static void await_totals(struct cop_stream *sum, int expected)
     CU_ASSERT_EQUAL(total, expected);
 }
 
-/* A stream that is closed with data on its way both ways: what was sent before
- * reaches every member; the streams beside it lose nothing. */
+/* A stream is closed with data in flight in both directions: packets sent
+ * before reach every member, and other streams lose nothing. */
 TEST_OF_TREES(closing_with_data_on_its_way)
 {
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -241,7 +240,7 @@ TEST_OF_TREES(closing_with_data_on_its_way)
     await_totals(sum, sent * count);
 }
 
-/* A member that closes its end gets no more, and holds nobody up. */
+/* A member that closes its end receives nothing more, and blocks nobody. */
 TEST_OF_TREES(a_member_that_closes_its_end)
 {
     uint32_t rank = tree_rank(network, 1);
@@ -258,7 +257,7 @@ TEST_OF_TREES(a_member_that_closes_its_end)
     CHECK_IS(cop_stream_receive(one, &packet, 0), -EAGAIN);
 }
 
-/* The address space of this process in bytes, and how much of it is resident. */
+/* The bytes of this process's address space; `resident`: of its RSS. */
 static rlim_t address_space(rlim_t *resident)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -273,11 +272,11 @@ static rlim_t address_space(rlim_t *resident)
     return pages[0] * page_len;
 }
 
-/* A sanitizer's allocator keeps what was freed, and ends the process where
+/* A sanitizer's allocator does not reuse freed memory, and ends the process if
  * memory is short. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* A packet for which the front-end has no memory ends the network with an error
- * that says so, once. */
+/* If the front-end has no memory for a packet, the network ends with one error
+ * that says so. */
 TEST(a_packet_without_memory)
 {
     struct cop_network *network = tree_launch("flat:1");
@@ -299,7 +298,7 @@ TEST(a_packet_without_memory)
     tree_free(network);
 }
 
-/* The memory of large packets is given back some time after they were freed. */
+/* Memory of large packets returns to the system some time after their free. */
 TEST(memory_of_large_packets_is_given_back)
 {
     enum {

@@ -20,8 +20,8 @@ static void check_wave(struct cop_stream *stream,
     cop_packet_free(packet);
 }
 
-/* Every commnode is killed, one after the other, while waves pass: each wave has
- * each back-end exactly once, in order, and each sync returns 0. */
+/* Every commnode is killed, one by one, while waves are in flight: each wave
+ * has each back-end exactly once, in order, and each sync returns 0. */
 TEST(every_commnode_is_killed)
 {
     static const struct {
@@ -55,7 +55,7 @@ TEST(every_commnode_is_killed)
     }
 }
 
-/* A back-end is killed: later waves are without it, and none is wrong. */
+/* A back-end is killed: later waves do not include it, and none is wrong. */
 TEST(a_backend_is_killed)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -78,7 +78,7 @@ TEST(a_backend_is_killed)
     tree_end(network);
 }
 
-/* A back-end that leaves stays until all that it has sent was accepted. */
+/* A back-end that leaves stays until all its packets have been accepted. */
 TEST(a_backend_leaves)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -101,7 +101,7 @@ TEST(a_backend_leaves)
     tree_end(network);
 }
 
-/* The calls that are for the other end, or for other streams. */
+/* Calls that only the other role, or only other streams, may make. */
 TEST(calls_that_do_not_fit)
 {
     struct cop_network *network = tree_launch("flat:2");

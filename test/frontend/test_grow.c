@@ -1,4 +1,4 @@
-/* test_grow.c - back-ends that join a network which works already. */
+/* test_grow.c - back-ends that join a running network. */
 #include <sys/stat.h>
 
 #include "test/frontend/tree.h"
@@ -31,7 +31,7 @@ static void drop_session(struct session *session)
     CHECK_OK(rmdir(session->folder));
 }
 
-/* Start one more back-end; its process. */
+/* Start one more back-end. Returns its process. */
 static pid_t join(const struct session *session)
 {
     const char *program = tree_program("member");
@@ -65,7 +65,7 @@ static void await_joiners(struct cop_network *network, int count)
         CHECK_OK(tree_await(network, COP_EVENT_BACKEND_JOINED, &event));
 }
 
-/* Streams that grow take joiners in, others do not; new streams have them. */
+/* Joiners become members only of streams that grow and of new streams. */
 TEST_OF_TREES(only_streams_that_grow_take_them)
 {
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -93,11 +93,11 @@ TEST_OF_TREES(only_streams_that_grow_take_them)
     drop_session(&session);
 }
 
-/* What each rank has answered so far: its last number, and how many. */
+/* The answers of each rank so far: the last number, and their count. */
 struct answers {
     int last[RANKS_ROOM];
     int count[RANKS_ROOM];
-    int gaps; /* numbers that did not follow */
+    int gaps; /* numbers that did not follow the previous one */
 };
 
 static void take_answers(struct cop_stream *stream, struct answers *answers)
@@ -117,8 +117,8 @@ static void take_answers(struct cop_stream *stream, struct answers *answers)
     }
 }
 
-/* While packets flow, joiners come: each gets, from some packet on, every one,
- * once, in order; a sync waits for their answers too. */
+/* Back-ends join while packets flow: from some packet on, each receives every
+ * packet, once, in order. A sync waits for their answers too. */
 TEST_OF_TREES(joiners_get_each_packet_once)
 {
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -157,8 +157,8 @@ TEST_OF_TREES(joiners_get_each_packet_once)
     drop_session(&session);
 }
 
-/* A stream may be opened while there is nobody yet; after a sync, whoever has
- * joined is in every wave. */
+/* A stream may be opened without any member. After a sync, every back-end that
+ * has joined is in every wave. */
 TEST(a_stream_before_its_first_member)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -182,7 +182,7 @@ TEST(a_stream_before_its_first_member)
         await_joiners(network, 1);
         CHECK_OK(cop_stream_send(grow, TAG_ECHO, "%d", 10));
         CHECK_IS(tree_sync(grow), 0);
-        /* in one packet, or some late */
+        /* in one packet, or some of them late */
         CU_ASSERT_EQUAL(tree_take_all(grow), 10 * k);
         for (int wave = 0; wave < 5; wave++) {
             CU_ASSERT_EQUAL(tree_echo(grow, 10 + wave), (10 + wave) * k);
@@ -198,8 +198,8 @@ TEST(a_stream_before_its_first_member)
     tree_end(network);
 }
 
-/* Nobody waits for the process of a joiner: when it is killed, its end is not
- * certain. Streams open without it all the same. */
+/* No node waits for a joiner's process, so its death by a signal is not
+ * certain. Streams still open without it. */
 TEST(streams_open_without_a_joiner_that_died)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -219,16 +219,16 @@ TEST(streams_open_without_a_joiner_that_died)
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
     stream = tree_open(network, COP_WAIT_FOR_ALL, "sum"); /* limbo begins */
     CU_ASSERT_EQUAL(tree_echo(stream, 1), 4);
-    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum"); /* and goes on */
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum"); /* still in limbo */
     CU_ASSERT_EQUAL(tree_echo(stream, 1), 4);
     drop_session(&session);
-    cop_network_shutdown(network, 1000); /* that of the dead is waited for */
+    cop_network_shutdown(network, 1000); /* waits for the killed joiner */
     tree_free(network);
 }
 
 #define LATE_JOINERS 14
 
-/* How many nodes a session file lists. */
+/* The number of nodes that a session file lists. */
 static int listed(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -242,8 +242,8 @@ static int listed(const char *path)
     return count;
 }
 
-/* All six commnodes are dead: whoever joins finds the front-end, with the file
- * that lists the dead ones, too, and with the file as it is now. */
+/* All six commnodes are dead: a joiner finds the front-end both with the old
+ * file, which lists the dead ones, and with the current file. */
 TEST(joiners_find_who_lives)
 {
     struct cop_network *network = tree_launch("2x2x2");
@@ -252,7 +252,7 @@ TEST(joiners_find_who_lives)
     pid_t commnodes[NODES_MAX];
 
     make_session(&old, network);
-    make_session(&current, network); /* the last one is kept up to date */
+    make_session(&current, network); /* the latest file is kept up to date */
     CU_ASSERT_EQUAL(listed(old.path), 7);
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
     for (int k = 0; k < 6; k++)
@@ -289,7 +289,7 @@ static void change_key(const char *path)
     CHECK_OK(fclose(file));
 }
 
-/* A session file with another key opens nothing, and harms nobody. */
+/* A joiner whose session file has another key is refused, and harms nothing. */
 TEST(a_joiner_with_another_key_is_refused)
 {
     struct cop_network *network = tree_launch("flat:1");
@@ -299,7 +299,7 @@ TEST(a_joiner_with_another_key_is_refused)
     pid_t pid;
 
     make_session(&wrong, network);
-    make_session(&kept, network); /* the first one is not written again */
+    make_session(&kept, network); /* the first file is no longer updated */
     change_key(wrong.path);
     pid = join(&wrong);
     CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);

@@ -1,5 +1,5 @@
-/* test_guarantee.c - how a stream keeps the guarantee that it was opened with,
- * and what is refused. */
+/* test_guarantee.c - which guarantee a stream gets when it is opened, and which
+ * are refused. */
 #include <sys/stat.h>
 
 #include "test/frontend/tree.h"
@@ -46,7 +46,7 @@ static const struct {
     {NULL, NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_NONE, COP_GUARANTEE_NONE},
 };
 
-/* A stream is what its filters, its synchronisation and its guarantee allow. */
+/* Filters, synchronisation and the requested guarantee decide the stream's. */
 TEST(the_cheapest_way_is_taken)
 {
     struct cop_network *network;
@@ -101,8 +101,8 @@ static const struct {
     {"sum", NULL, COP_WAIT_FOR_ALL, (enum cop_guarantee)99, "guarantee is 99"},
 };
 
-/* What no stream keeps is refused, and the reason is given. "poison" has a state
- * and is idempotent; "concat" has neither law. */
+/* A guarantee that no stream can keep is refused, with the reason. "poison" has
+ * a state and is idempotent; "concat" has neither law. */
 TEST(what_cannot_be_kept_is_refused)
 {
     struct cop_network *network;
@@ -127,8 +127,8 @@ TEST(what_cannot_be_kept_is_refused)
     tree_end(network);
 }
 
-/* Joiners count from the first sync that names them. A downstream filter that is
- * not one-to-one allows no sync, so their sends would wait for ever. */
+/* Joiners count from the first sync that names them. A downstream filter that
+ * is not one-to-one rules out syncs, so sends of joiners would never return. */
 TEST(joiners_of_whole_waves_need_syncs)
 {
     struct cop_network *network = tree_launch("flat:2");
@@ -147,7 +147,7 @@ TEST(joiners_of_whole_waves_need_syncs)
     tree_end(network);
 }
 
-/* The bounds of whole waves fit no other guarantee. */
+/* The bounds of whole waves are refused with any other guarantee. */
 TEST(bounds_need_waves)
 {
     struct cop_network *network = tree_launch("flat:2");
@@ -168,7 +168,7 @@ TEST(bounds_need_waves)
     tree_end(network);
 }
 
-/* A filter that the front-end cannot open has no laws to choose by. */
+/* If the front-end cannot open a filter, it does not know the filter's laws. */
 TEST(a_filter_that_is_missing)
 {
     struct cop_network *network = tree_launch("flat:2");
@@ -207,8 +207,8 @@ static void make_filters(const char *folder, bool older)
     }
 }
 
-/* Launch 2x2 where one commnode, and the back-ends that it starts, find another
- * version of the filters. Makes `work`, a folder, and goes there. */
+/* Launch 2x2; one commnode, and the back-ends that it starts, find another
+ * version of the filters. Makes the folder `work`, and changes into it. */
 static struct cop_network *launch_mixed(char *work)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -235,8 +235,8 @@ static struct cop_network *launch_mixed(char *work)
     return tree_launch_as(launch, "2x2", NULL);
 }
 
-/* One host has another version of a filter, whose laws do not allow what the
- * front-end's version allows: the opening is refused, and the node is named. */
+/* One host has a version of a filter with fewer laws than the front-end's:
+ * opening the stream is refused, with the name of the node. */
 TEST(another_version_on_one_host_is_refused)
 {
     static const struct {

@@ -1,9 +1,9 @@
-/* test_idle.c - how often the processes of an idle network wake (PROTOCOL 6.1e),
- * and how much memory they keep.
+/* test_idle.c - how often the processes of an idle network wake (PROTOCOL
+ * 6.1e), and how much memory they keep.
  *
- * A load on the machine cannot make an idle process sleep more often. What can
- * is what it did just before, or a page that is read from the disk: so one
- * window of several has to be within the bound, and all nodes at once. */
+ * Load on the machine cannot make an idle process sleep more often. Its work
+ * just before can, or a page read from the disk. So one window of several must
+ * be within the bound, for all nodes at once. */
 #include <poll.h>
 
 #include "bench/footprint.h"
@@ -14,12 +14,12 @@
 
 #define WINDOWS 6
 
-/* So many in a window may have other causes: at a front-end, the threads that
- * hand the loop to each other when a call begins and ends. */
+/* Allowed sleeps per window for other causes: at a front-end, threads pass the
+ * loop to each other when a call begins and ends. */
 #define OTHER_SLEEPS 2
 #define CALL_SLEEPS  4
 
-/* How often the threads of `pid` have gone to sleep by themselves. */
+/* How often the threads of `pid` have slept: their voluntary switches. */
 static long count_sleeps(pid_t pid)
 {
     glob_t threads = {0};
@@ -60,7 +60,7 @@ static size_t list_nodes(pid_t out[NODES_MAX])
     return count;
 }
 
-/* The application does nothing for `ms`: it computes, or waits for an event. */
+/* The application idles for `ms`: in poll(), or, if `waits`, for an event. */
 static void idle(struct cop_network *network, bool waits, int ms)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -71,7 +71,7 @@ static void idle(struct cop_network *network, bool waits, int ms)
         poll(NULL, 0, ms);
 }
 
-/* Whether no node slept more often than that in one window. */
+/* Whether no node slept more often than allowed in one window. */
 static bool is_idle(struct cop_network *network,
                     bool waits,
                     const pid_t *nodes,
@@ -112,7 +112,7 @@ static void expect_idle(const char *shape, size_t expected, bool waits)
     tree_end(network);
 }
 
-/* A back-end and a front-end without commnodes. */
+/* A tree without commnodes: front-end and back-ends. */
 TEST(a_flat_tree_wakes_with_each_heartbeat)
 {
     expect_idle("flat:4", 5, true);
@@ -124,21 +124,20 @@ TEST(many_children_wake_a_commnode_once)
     expect_idle("1x32", 34, true);
 }
 
-/* The background thread of the front-end drives. */
+/* The background thread of the front-end drives the network. */
 TEST(a_computing_application_wakes_as_rarely)
 {
     expect_idle("4x4", 21, false);
 }
 
-/* A sanitizer's allocator keeps what was freed. */
+/* A sanitizer's allocator does not reuse freed memory. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* Private memory of a commnode with 16 children and of a back-end, with pages of
- * 4 KiB. They have 430 and 190 KiB; with what the burst needed 620 and 340. */
+/* Limits of private memory: a commnode with 16 children; a back-end. Pages of 4
+ * KiB. Measured: 430 and 190 KiB; 620 and 340 with the burst's. */
 #define COMMNODE_KIB (512 * (sysconf(_SC_PAGESIZE) / 4096))
 #define BACKEND_KIB  (320 * (sysconf(_SC_PAGESIZE) / 4096))
 
-/* The most that one of the 16 back-ends has, and in `commnode` what their
- * commnode has. */
+/* The maximum of the 16 back-ends; `commnode`: that of their commnode. */
 static double read_memory(double *commnode)
 {
     struct sample inner[FOOTPRINT_COUNT] = {{.values = NULL}};

@@ -1,4 +1,4 @@
-/* test_key.c - where the session key is in the memory of a tree's processes. */
+/* test_key.c - where processes of a tree have the session key in memory. */
 #include <fcntl.h>
 
 #include <coppice/status.h>
@@ -7,10 +7,10 @@
 
 #define KEY_LEN 32
 
-/* What is not searched: the shadow memory of a sanitizer. */
+/* Larger mappings are skipped: they are the shadow memory of a sanitizer. */
 #define MAPPING_MAX (UINT64_C(1) << 30)
 
-/* The test may hold no copy of the key. */
+/* The test masks its copy of the key, so as not to find it. */
 #define MASK 0x5a
 
 struct needle {
@@ -22,7 +22,7 @@ struct search {
     struct needle raw;
     struct needle text; /* in hexadecimal digits, as in the session file */
     unsigned raw_count;
-    unsigned dumped_count; /* in memory that a core dump has */
+    unsigned dumped_count; /* in memory that a core dump includes */
     unsigned text_count;
 };
 
@@ -73,7 +73,7 @@ static unsigned count_in(const struct needle *needle,
     return count;
 }
 
-/* A mapping, read in pieces that overlap by one byte less than a needle has. */
+/* Search a mapping in pieces that overlap by one byte less than a needle. */
 static void search_mapping(
     struct search *search, int mem, uint64_t from, uint64_t to, bool dumped)
 {
@@ -99,7 +99,7 @@ static void search_mapping(
     }
 }
 
-/* Search all memory that process `pid` may write to. */
+/* Search all writable memory of process `pid`. */
 static void search_process(struct search *search, pid_t pid)
 {
     unsigned long from = 0, to = 0, start, end;
@@ -128,7 +128,7 @@ static void search_process(struct search *search, pid_t pid)
     close(mem);
 }
 
-/* The process has the key once, where no core dump has it. */
+/* The process has the key once, in memory that no core dump includes. */
 static void check_process(struct search *search, const char *what, pid_t pid)
 {
     search_process(search, pid);
@@ -157,7 +157,7 @@ static void check_back_ends(struct search *search, struct cop_network *network)
     }
 }
 
-/* After a launch, after a session file was written, and after one was read. */
+/* After a launch, after writing a session file, and after reading one. */
 TEST(key_is_once_in_each_process_and_in_no_core_dump)
 {
     char folder[] = "/tmp/coppice-test.XXXXXX";

@@ -1,8 +1,8 @@
 /* test_kill.c - one process of a network is killed at a random moment.
  *
- * Whichever it is, and whatever the network does at that moment: no process is
- * left, and the front-end, if it lives, gets an error and ends. $SEED chooses
- * the moments, $ROUNDS how many. */
+ * Whichever process it is, no process is left, and the front-end, if it lives,
+ * gets an error and ends. $SEED chooses the moments, $ROUNDS the number of
+ * kills. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,17 +11,17 @@
 
 #include "test/frontend/tree.h"
 
-#define ROUNDS   3   /* of each phase, four times as many of launches */
-#define DESCENT  64  /* processes of one network */
-#define DELAY_MS 120 /* the kill comes at most so late */
+#define ROUNDS   3   /* of each phase; four times as many of launches */
+#define DESCENT  64  /* the maximum number of processes of one network */
+#define DELAY_MS 120 /* the longest time before the kill */
 
 #define STEP_MS 50 /* of one call of the front-end */
 
-/* The front-end has ended: each of its calls is patient. */
+/* The time in which the front-end ends: each of its calls has a time-out. */
 #define ENDS_MS (4 * TREE_PATIENCE_MS)
 
-/* Exit statuses of the front-end beside EXIT_SUCCESS for an orderly end: for an
- * error that was told, and for a loss that was not told in time. */
+/* Exit statuses of the front-end: EXIT_SUCCESS for an orderly end; one for an
+ * error that was reported, one for a loss not reported in time. */
 enum {
     TOLD = 3,
     UNTOLD = 4
@@ -37,7 +37,7 @@ static bool has(const pid_t *list, size_t count, pid_t pid)
     return false;
 }
 
-/* `root` and what came of it. Returns how many. */
+/* List `root` and its descendants. Returns their number. */
 static size_t family(pid_t root, pid_t *list)
 {
     struct dirent *entry;
@@ -63,7 +63,7 @@ static size_t family(pid_t root, pid_t *list)
 
 /* ---- the front-end ---- */
 
-/* Whether an event has told of a loss. */
+/* Whether an event has reported a loss. */
 static bool is_lost(struct cop_network *network)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -76,7 +76,7 @@ static bool is_lost(struct cop_network *network)
     return false;
 }
 
-/* One question to all, or one sync. */
+/* Send one question to all and receive, or, if `syncs`, sync. */
 static void work(struct cop_stream *stream, bool syncs)
 {
     struct cop_packet *answer = NULL;
@@ -110,10 +110,10 @@ static int work_until_lost(struct cop_network *network, bool syncs)
     return EXIT_SUCCESS;
 }
 
-/* The front-end: launches `shape`, says so with a line, and then sends and
- * receives (in the phase "sync", or syncs) until an event tells of a loss; the
- * phases "launch" and "shutdown" end it at once. Every call has a time-out. Returns
- * its exit status. */
+/* The front-end: launches `shape` and prints a line. Then it sends and receives
+ * (in the phase "sync": syncs) until an event reports a loss; in the phases
+ * "launch" and "shutdown" it ends at once. Every call has a time-out. Returns
+ * the exit status. */
 static int be_front_end(const char *phase, const char *shape)
 {
     char *argv[] = {tree_program("member"), NULL};
@@ -140,7 +140,7 @@ static int be_front_end(const char *phase, const char *shape)
     return status;
 }
 
-/* Start the front-end; its output comes by `*out`. */
+/* Start the front-end; `*out` is the descriptor to read its output from. */
 static pid_t start(const char *phase, const char *shape, int *out)
 {
     int ends[2], status;
@@ -162,7 +162,7 @@ static pid_t start(const char *phase, const char *shape, int *out)
 
 /* ---- its end ---- */
 
-/* Wait until the front-end says that it is launched, or ends. */
+/* Wait until the front-end reports that it is launched, or ends. */
 static void wait_launched(int out)
 {
     struct pollfd poller = {.fd = out, .events = POLLIN};
@@ -170,8 +170,8 @@ static void wait_launched(int out)
     CU_ASSERT_TRUE(poll(&poller, 1, TREE_PATIENCE_MS) > 0);
 }
 
-/* Wait for process `pid`, reaping others. Returns its wait status, or -1 if
- * it does not end. */
+/* Wait for process `pid`, and reap others. Returns its wait status, or -1 if it
+ * does not end in time. */
 static int wait_end(pid_t pid)
 {
     uint64_t deadline_ms = tree_now_ms() + ENDS_MS;
@@ -188,7 +188,7 @@ static int wait_end(pid_t pid)
     return -1;
 }
 
-/* What the front-end had to say. */
+/* Print the output of the front-end. */
 static void show(int out)
 {
     char text[2048];
@@ -198,7 +198,7 @@ static void show(int out)
         fwrite(text, 1, (size_t)len, stderr);
 }
 
-/* One round. Returns whether all was as it should be. */
+/* One round. Returns whether it passed. */
 static bool kill_one(const char *phase, const char *shape)
 {
     bool early = strcmp(phase, "launch") == 0;
@@ -280,7 +280,7 @@ int main(void)
 {
     const char *wanted = getenv("SEED");
 
-    /* The leak sanitizer starts a process that is not ours to kill. */
+    /* The leak sanitizer starts a process, which must not be killed. */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     seed =
         wanted ? (unsigned)strtoul(wanted, NULL, 10) : (unsigned)tree_now_ms();

@@ -1,10 +1,10 @@
-/* test_launch.c - starting networks, and what can go wrong. */
+/* test_launch.c - launching networks, and errors of launches. */
 #include <dlfcn.h>
 #include <sys/resource.h>
 
 #include "test/frontend/tree.h"
 
-/* Each shape starts, works, and ends without a process left. */
+/* Each shape starts, works, and ends without leaving a process. */
 TEST(shapes_come_up_and_go)
 {
     static const struct {
@@ -26,8 +26,8 @@ TEST(shapes_come_up_and_go)
     }
 }
 
-/* A launch that fails; its sentence has each of the words that `say` has between
- * bars. Nothing is left. */
+/* A launch that fails. Its message contains each of the texts in `say`, which
+ * are separated by bars. No process is left. */
 static void expect(const struct cop_launch *launch, int code, const char *say)
 {
     int descriptors = tree_descriptors();
@@ -42,7 +42,7 @@ static void expect(const struct cop_launch *launch, int code, const char *say)
     CU_ASSERT_EQUAL(tree_descriptors(), descriptors);
 }
 
-/* A good launch with something set fails with `code` and says `say`. */
+/* A valid launch with some fields changed fails with `code` and says `say`. */
 #define WRONG(code, say, ...)                                                  \
     do {                                                                       \
         struct cop_launch bad = good;                                          \
@@ -51,7 +51,7 @@ static void expect(const struct cop_launch *launch, int code, const char *say)
         expect(&bad, code, say);                                               \
     } while (0)
 
-/* Wrong options are named before anything is started. */
+/* An error names the wrong option before any process is started. */
 TEST(wrong_options_are_named)
 {
     char *member[] = {tree_program("member"), NULL};
@@ -97,7 +97,7 @@ TEST(wrong_options_are_named)
     WRONG(-EINVAL, "", bad.topology_shape = NULL; bad.topology_text = "a:0;");
 }
 
-/* Times in which every link would be silent. */
+/* Times with which every link would count as silent. */
 TEST(wrong_times_are_named)
 {
     char *member[] = {tree_program("member"), NULL};
@@ -116,7 +116,7 @@ TEST(wrong_times_are_named)
     expect(&bad, -EINVAL, "heartbeat_ms is 500");
 }
 
-/* An option that only a newer library knows is an error, not ignored. */
+/* An option of a newer library is an error; it is not ignored. */
 TEST(an_unknown_option_is_an_error)
 {
     struct {
@@ -138,8 +138,8 @@ TEST(an_unknown_option_is_an_error)
     tree_end(network);
 }
 
-/* A back-end that ends before it has joined fails the launch, with its rank
- * and its status, not with a time-out. */
+/* If a back-end exits before it has joined, the launch fails with its rank and
+ * status, not with a time-out. */
 TEST(a_backend_that_exits_at_once)
 {
     char *exits[] = {tree_program("member"), (char *)"exit", NULL};
@@ -156,7 +156,7 @@ TEST(a_backend_that_exits_at_once)
     }
 }
 
-/* A back-end that never joins fails the launch after launch_timeout. A commnode
+/* A launch fails after launch_timeout if a back-end never joins. A commnode
  * that starts late is killed before it has ended its back-ends: they must end
  * before expect() gives up. */
 TEST(a_backend_that_never_joins)
@@ -170,8 +170,8 @@ TEST(a_backend_that_never_joins)
     expect(&launch, -ETIMEDOUT, "launch_timeout|rank ");
 }
 
-/* What does not start behind ssh, or beside it, is named with its host and with
- * what the system or ssh has said. */
+/* If a program does not start, over ssh or because ssh is missing, the error
+ * names its host and has the message of the system or of ssh. */
 TEST(what_does_not_start_is_named)
 {
     static const struct {
@@ -204,7 +204,7 @@ TEST(what_does_not_start_is_named)
     }
 }
 
-/* PROTOCOL 12.1: a program behind ssh gets its arguments as they were. */
+/* PROTOCOL 12.1: a program started over ssh gets its arguments unchanged. */
 TEST(arguments_are_quoted_for_ssh)
 {
     char argument[] = "it's \"quoted\" $HOME";
@@ -228,7 +228,7 @@ TEST(arguments_are_quoted_for_ssh)
     tree_end(network);
 }
 
-/* PROTOCOL 14.4: an application that ignores SIGCHLD changes nothing. */
+/* PROTOCOL 14.4: the network works in an application that ignores SIGCHLD. */
 TEST(ignored_children_are_tolerated)
 {
     struct cop_network *network;
@@ -240,7 +240,7 @@ TEST(ignored_children_are_tolerated)
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* Freeing without a shutdown ends everything too. */
+/* Freeing without a shutdown also ends every process. */
 TEST(a_free_without_a_shutdown_leaves_nothing)
 {
     int descriptors = tree_descriptors();
@@ -249,7 +249,7 @@ TEST(a_free_without_a_shutdown_leaves_nothing)
     CU_ASSERT_EQUAL(tree_descriptors(), descriptors);
 }
 
-/* A topology file and a topology text make the same tree as a shape does. */
+/* A topology file, a topology text and a shape make the same tree. */
 TEST(a_tree_may_come_as_text_or_file)
 {
     static const char text[] = "localhost:0 => localhost:1 localhost:2;\n"
@@ -273,7 +273,7 @@ TEST(a_tree_may_come_as_text_or_file)
     unlink(path);
 }
 
-/* A back-end that was not launched by a network gets an error that says so. */
+/* A back-end that no network launched gets an error that says so. */
 TEST(joining_by_hand_is_an_error)
 {
     struct cop_network *network;
@@ -289,7 +289,7 @@ TEST(joining_by_hand_is_an_error)
     CHECK_IS(cop_network_join(&network, &join, &error), -EINVAL);
 }
 
-/* PROTOCOL 12.4: without descriptors a launch fails and leaves nothing. */
+/* PROTOCOL 12.4: without free descriptors a launch fails and leaves nothing. */
 TEST(a_full_descriptor_table)
 {
     char *argv[] = {tree_program("member"), NULL};
@@ -318,10 +318,9 @@ TEST(a_full_descriptor_table)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* PROTOCOL 12.2b: a node is stopped during the launch for three times the
- * failure_timeout: a commnode while its back-ends start, one while its commnodes
- * start, or the front-end. No node is suspected; the tree is complete, and
- * works. */
+/* PROTOCOL 12.2b: during the launch a node is stopped for three times the
+ * failure_timeout: a commnode while its back-ends or its commnodes start, or
+ * the front-end. No node is suspected; the tree is complete, and works. */
 TEST(a_node_may_be_slow_to_start)
 {
     static const struct {
@@ -364,8 +363,8 @@ TEST(a_node_may_be_slow_to_start)
     rmdir(folder);
 }
 
-/* libev exports libevent's names too. A process that sees them runs libev's
- * where its other libraries mean libevent's. */
+/* libev also exports libevent's names. In a process that sees these, other
+ * libraries would call libev's functions in place of libevent's. */
 TEST(libev_is_loaded_and_not_seen)
 {
     static const char *const names[] = {
@@ -389,7 +388,7 @@ static void on_signal(int number)
     (void)number;
 }
 
-/* What the application ignores is ignored in all nodes, as after exec(). */
+/* Signals that the application ignores are ignored in all nodes. */
 TEST(signals_that_are_ignored_stay_so)
 {
     struct cop_network *network;

@@ -1,4 +1,4 @@
-/* test_log.c - what the nodes of a network write, and where. */
+/* test_log.c - the log lines of a network's nodes, and where they go. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 #define STRANGERS 400
 
-/* The address of node 0, as the session file has it. */
+/* The address of node 0 in the session file. */
 static struct sockaddr_in front_end_address(const char *path)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -27,7 +27,7 @@ static struct sockaddr_in front_end_address(const char *path)
     return address;
 }
 
-/* Connect, say what no node would, and wait until it is refused. */
+/* Connect, send bytes that no node would send, and wait to be refused. */
 static void be_a_stranger(const struct sockaddr_in *address)
 {
     static const char nonsense[512] = "GET / HTTP/1.0\r\n\r\n";
@@ -42,8 +42,8 @@ static void be_a_stranger(const struct sockaddr_in *address)
     close(fd);
 }
 
-/* Of `path`: lines about one refused connection, and how many connections are
- * counted in other lines. */
+/* Count in `path` the lines about one refused connection; `counted`: the sum of
+ * the connections that other lines count. */
 static void count_refusals(const char *path, unsigned *lines, unsigned *counted)
 {
     FILE *file = fopen(path, "re");
@@ -90,7 +90,7 @@ TEST(flood_of_strangers_is_counted_and_not_listed)
     unlink(path);
 }
 
-/* Whether a line of `path` has `text` in it. */
+/* Whether a line of `path` contains `text`. */
 static bool has_line(const char *path, const char *text)
 {
     FILE *file = fopen(path, "re");
@@ -104,7 +104,7 @@ static bool has_line(const char *path, const char *text)
     return found;
 }
 
-/* The last line of a node says why it has ended. */
+/* The last line of a node's log says why the node ended. */
 TEST(a_node_says_why_it_ends)
 {
     struct journal journal;
@@ -118,7 +118,7 @@ TEST(a_node_says_why_it_ends)
     journal_end(&journal, !said);
 }
 
-/* Commnodes live, and the reader of the tool's standard output sees its end. */
+/* The tool's standard output ends for its reader while commnodes live. */
 TEST(commnodes_do_not_hold_the_standard_output_of_the_tool)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -147,8 +147,8 @@ TEST(commnodes_do_not_hold_the_standard_output_of_the_tool)
     tree_end(network);
 }
 
-/* Standard error is a pipe that nothing reads, as of `tool 2>&1 | less`: what
- * back-ends behind ssh write there holds up nothing. */
+/* Standard error is a pipe that nothing reads, as in `tool 2>&1 | less`. Output
+ * of back-ends behind ssh to it blocks nothing. */
 static int talk_without_a_reader(void)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;

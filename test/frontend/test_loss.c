@@ -7,7 +7,7 @@
 
 #include "test/frontend/tree.h"
 
-/* One back-end leaves or is killed: an event names it, waves continue. */
+/* One back-end leaves or is killed: an event names it, and waves continue. */
 static void go_on_without(struct cop_network *network, bool is_killed)
 {
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -37,8 +37,8 @@ TEST_OF_TREES(a_backend_that_is_killed)
     go_on_without(network, true);
 }
 
-/* A back-end closes Coppice's descriptors: the network ends for it, and its
- * process lives on, whichever thread is the first to use one of them. */
+/* A back-end closes Coppice's descriptors: its network ends and its process
+ * lives, whichever thread is the first to use one of them. */
 TEST(a_backend_that_closes_all_descriptors)
 {
     for (int is_late = 0; is_late < 2; is_late++) {
@@ -73,8 +73,8 @@ static void *sync_once(void *arg)
     return NULL;
 }
 
-/* Wait until both threads are seen asleep several times in a row: until a thread
- * waits in its sync, it runs. */
+/* Wait until both threads are seen asleep several times in a row: a thread runs
+ * until it waits in its sync. */
 static void await_both_asleep(struct syncer syncers[2])
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -161,8 +161,7 @@ TEST(a_lossy_sync_names_the_broken_link_only)
     unlink(session);
 }
 
-/* A stopped back-end does not end by itself: the shutdown kills it, and says so.
- */
+/* A stopped back-end cannot end by itself: the shutdown kills and names it. */
 TEST(a_shutdown_with_a_stopped_backend)
 {
     for (size_t i = 0; i < TREE_SHAPES; i++) {
@@ -177,7 +176,7 @@ TEST(a_shutdown_with_a_stopped_backend)
     }
 }
 
-/* What was delivered before the end can still be received, and nothing else. */
+/* Packets delivered before the end can still be received, and nothing else. */
 TEST(the_end_is_orderly)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -198,7 +197,7 @@ TEST(the_end_is_orderly)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Ask all members for their ranks; the answer must be `ranks`, in this order. */
+/* Ask all members for their ranks; check for `ranks`, in this order. */
 static void check_order(struct cop_stream *concat,
                         const uint32_t *ranks,
                         uint32_t count)
@@ -240,8 +239,8 @@ TEST(concat_is_in_the_order_of_ranks)
     }
 }
 
-/* Commnode 1 of 2x4 dies; its children 3 to 6 go to commnode 2, whose own are 7
- * to 10, or to the front-end: each node has its children by rank. */
+/* Commnode 1 of 2x4 dies. Its children 3 to 6 go to commnode 2, the parent of 7
+ * to 10, or to the front-end: each node has its children in order of rank. */
 TEST(concat_has_an_order_after_an_adoption)
 {
     struct cop_network *network = tree_launch("2x4");
@@ -271,13 +270,13 @@ TEST(concat_has_an_order_after_an_adoption)
     tree_end(network);
 }
 
-/* How many packets each back-end sends before it leaves, and their bytes: more
- * than the windows of all links together. */
+/* The number of packets that each back-end sends before it leaves, and their
+ * bytes: more than the windows of all links together. */
 #define LAST_PACKETS 12
 #define LAST_BYTES   (1 << 20)
 
-/* Every member leaves while a call waits in receive: it gets all that they have
- * sent, and then -ENODEV, like every other call. */
+/* Every member leaves while a call waits in receive: it gets all their packets,
+ * and then -ENODEV, like every other call. */
 TEST_OF_TREES(a_stream_without_members)
 {
     struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);

@@ -1,9 +1,9 @@
-/* test_missing.c - launches around what does not start (PROTOCOL 12.2). */
+/* test_missing.c - launches with nodes that do not start (PROTOCOL 12.2). */
 
 #include "test/frontend/tree.h"
 
-/* The start time-out: longer than any node takes to start, even on a busy machine.
- * A start that hangs takes so long. */
+/* The start time-out: longer than any node takes to start, even on a busy
+ * machine. A start that hangs takes this long. */
 #define START_MS 12000
 
 static struct cop_launch skipping(void)
@@ -33,7 +33,7 @@ static const char *absent(struct cop_network *network)
     return text;
 }
 
-/* The entry of `rank`, or the test ends. */
+/* Find the entry of `rank`, or end the test. */
 static struct cop_absentee find(struct cop_network *network, uint32_t rank)
 {
     struct cop_absentee who = COP_ABSENTEE_INIT;
@@ -57,8 +57,8 @@ static void await_commnodes(size_t count)
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), count);
 }
 
-/* All `count` back-ends answer, and once more when all `n` commnodes have been
- * killed, one after the other; behind ssh they are not ours, and n is 0. */
+/* All `count` back-ends answer, and again after all `n` commnodes have been
+ * killed, one by one. Over ssh the test cannot kill commnodes: n is 0. */
 static void check_work(struct cop_network *network, uint32_t count, size_t n)
 {
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");

@@ -6,7 +6,7 @@
 #define SHAPE   "3x2"
 #define MEMBERS 6
 
-/* A stream with that filter, to the two back-ends below commnode 1. */
+/* Open a stream with this filter to the two back-ends below commnode 1. */
 static struct cop_stream *open_poison(struct cop_network *network)
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -22,15 +22,15 @@ static struct cop_stream *open_poison(struct cop_network *network)
     return stream;
 }
 
-/* What the event says of it. */
+/* The texts that the event has for each way to die. */
 static const char *const says[POISON_COUNT] = {
     [POISON_FAULT] = "signal 11", [POISON_ABORT] = "signal 6",
     [POISON_EXIT] = "exit()",     [POISON_STACK] = "signal 11",
     [POISON_HEAP] = "signal 6",   [POISON_RAISE] = "signal 11",
 };
 
-/* Wait until commnode 1 is lost and its two children are adopted, and nothing
- * else has died. Returns how many streams have failed. */
+/* Wait until commnode 1 is lost and its two children are adopted. No other node
+ * may die. Returns how many streams have failed. */
 static int expect_healing(struct cop_network *network, struct cop_event *failed)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -75,18 +75,18 @@ static void check_death(enum poison how)
     tree_check_says(error.text, "COP_EVENT_STREAM_FAILED");
     cop_stream_close(stream);
     tree_check_sum(sum, 1, MEMBERS);
-    stream = open_poison(network); /* a new one works */
+    stream = open_poison(network); /* a new stream works */
     CU_ASSERT_EQUAL(tree_echo(stream, 8), 8);
     CHECK_IS(tree_sync(stream), 0);
     tree_end(network);
 }
 
-/* The packed states of the orphans would crash each adopter, and the tool. One
- * node dies, an event names it, and the wave, and how it died. */
+/* The packed states of the orphans would crash each adopter, and then the tool.
+ * Only one node dies: an event names the node, the wave and the crash. */
 TEST(one_node_dies_of_a_crash)
 {
     for (int how = 0; how < POISON_COUNT; how++) {
-#ifdef __SANITIZE_ADDRESS__ /* it ends the process by itself */
+#ifdef __SANITIZE_ADDRESS__ /* AddressSanitizer ends the process by itself */
         if (how == POISON_HEAP)
             continue;
 #endif
@@ -94,7 +94,7 @@ TEST(one_node_dies_of_a_crash)
     }
 }
 
-/* Node 1 dies in a call, not by the filter: the stream loses nothing. */
+/* Node 1 dies in a call, but not by its filter: the stream loses nothing. */
 static void check_goes_on(struct cop_network *network,
                           struct cop_stream *stream,
                           int value)
@@ -122,7 +122,7 @@ TEST(a_kill_is_no_crash)
     check_goes_on(network, stream, POISON + POISON_KILL);
 }
 
-/* A signal of a crash that another process sends in the middle of a call. */
+/* Another process sends the signal of a crash in the middle of a call. */
 TEST(a_signal_from_outside_is_no_crash)
 {
     struct cop_network *network = tree_launch(SHAPE);
@@ -143,7 +143,7 @@ TEST(a_signal_from_outside_is_no_crash)
     check_goes_on(network, stream, POISON + POISON_STOP);
 }
 
-/* AddressSanitizer leaves crashes to the program: they are no faults here. */
+/* Let AddressSanitizer leave crash signals to the program. */
 static void sanitizer_ignores_crashes(void)
 {
     const char *options = getenv("ASAN_OPTIONS");

@@ -1,12 +1,12 @@
-/* test_poll.c - cop_network_fd(): readable exactly while a receive or an event
- * would not block (PROTOCOL 14.2), at both ends; and what a fork leaves. */
+/* test_poll.c - cop_network_fd() is readable exactly while a receive or an
+ * event would not block (PROTOCOL 14.2), in each role; forked children. */
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
 #include "test/frontend/tree.h"
 
-/* Whether `network` is readable within `timeout_ms`, without driving it. */
+/* Whether `network` is readable within `timeout_ms`; does not drive it. */
 static bool is_readable(struct cop_network *network, int timeout_ms)
 {
     struct pollfd waited = {.events = POLLIN};
@@ -16,8 +16,8 @@ static bool is_readable(struct cop_network *network, int timeout_ms)
     return poll(&waited, 1, timeout_ms) == 1 && (waited.revents & POLLIN);
 }
 
-/* Each readiness is one packet or event that is there; after the last one
- * there is none. Nobody but poll() waits. */
+/* Each time the descriptor is readable there is a packet or an event; after the
+ * last one there is none. The test waits in poll() only. */
 TEST_OF_TREES(readable_while_there_is_something)
 {
     struct cop_stream *each = tree_open(network, COP_DO_NOT_WAIT, NULL);
@@ -37,7 +37,7 @@ TEST_OF_TREES(readable_while_there_is_something)
     }
 }
 
-/* What was readable stays so until it is taken, by whatever call. */
+/* The descriptor stays readable until the packet is taken, by any call. */
 TEST(level_triggered)
 {
     struct cop_network *network = tree_launch("2x2x2");
@@ -52,7 +52,7 @@ TEST(level_triggered)
     CU_ASSERT(is_readable(network, 0));
     CU_ASSERT_EQUAL(tree_receive(sum, NULL), 8);
     CU_ASSERT_FALSE(is_readable(network, 0));
-    /* what waits on a stream is gone with it */
+    /* closing a stream drops its waiting packets */
     CHECK_OK(cop_stream_send(gone, TAG_ECHO, "%d", 1));
     CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
     cop_stream_close(gone);
@@ -63,7 +63,7 @@ TEST(level_triggered)
     tree_end(network);
 }
 
-/* Events make it readable, and so does the end, for good. */
+/* Events make the descriptor readable; the network's end, permanently. */
 TEST(events_and_the_end)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -87,7 +87,7 @@ TEST(events_and_the_end)
     tree_free(network);
 }
 
-/* Who has not initialised its event is told so before it waits. */
+/* An event that is not initialised is an error before the call waits. */
 TEST(an_event_without_a_size)
 {
     struct cop_network *network = tree_launch("flat:1");
@@ -111,11 +111,11 @@ TEST_OF_TREES_AS(backends_that_poll, "poll")
     }
 }
 
-/* Packets, and streams, that the back-ends are woken for. */
+/* The packets and the streams that wake the back-ends. */
 #define WAKE_ROUNDS  20
 #define WAKE_STREAMS 5
 
-/* How long a back-end with nothing to do is watched. */
+/* How long an idle back-end is observed. */
 #define IDLE_MS 300
 
 /* Back-ends that poll and take packets only, never events: each packet and
@@ -139,8 +139,8 @@ TEST_OF_TREES_AS(backends_that_take_packets_only, "packets")
     CU_ASSERT(wakes <= WAKE_ROUNDS + 1 + 2 * WAKE_STREAMS + 1);
 }
 
-/* Open and close `count` streams; on each of them `with_echo` first asks the
- * members for an answer. */
+/* Open and close `count` streams. If `with_echo`, ask the members for an answer
+ * on each of them. */
 static void open_and_close(struct cop_network *network,
                            int count,
                            bool with_echo)
@@ -156,8 +156,8 @@ static void open_and_close(struct cop_network *network,
     }
 }
 
-/* The memory of the only member. It takes the events of closed streams when no
- * packet waits, so an answer may come too early: wait for the same one twice. */
+/* The heap of the only member. It takes events of closed streams when no packet
+ * waits, so its first answers may be too early: wait for two that are equal. */
 static int heap_of(struct cop_stream *asks)
 {
     int heap = -1, last;
@@ -174,9 +174,9 @@ static int heap_of(struct cop_stream *asks)
 #define GROW_STREAMS 500
 #define GROW_ROUNDS  4
 
-/* Whether the member keeps less than `limit` bytes of each stream. A queue keeps
- * the room that it once needed, which is more on a busy machine; but what is kept
- * of a stream is kept in each round. */
+/* Whether the member keeps less than `limit` bytes of each stream. A queue
+ * keeps its largest size, which is larger on a busy machine; but memory that is
+ * kept of a stream grows in each round. */
 static bool keeps_less(struct cop_network *network,
                        struct cop_stream *asks,
                        bool with_echo,
@@ -194,7 +194,7 @@ static bool keeps_less(struct cop_network *network,
 }
 
 /* A back-end keeps nothing of a stream that was closed before the application
- * had it, and little of a stream that the application has and does not close. */
+ * received it, and little of one that the application leaves open. */
 TEST(closed_streams_leave_nothing)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -207,8 +207,8 @@ TEST(closed_streams_leave_nothing)
     tree_end(network);
 }
 
-/* The same at the front-end: an event that is not taken wakes it once. As soon
- * as it asks for events, the descriptor is readable until all are taken. */
+/* In the front-end too, an event that is not taken wakes it once. Once
+ * the application asks for events, it is readable until all are taken. */
 TEST(an_event_wakes_once)
 {
     struct cop_network *network = tree_launch("flat:2");
@@ -235,8 +235,8 @@ TEST(an_event_wakes_once)
 
 #define OWN_COUNT 40
 
-/* Whether the free of a forked child leaves alone what the child has opened
- * itself, under the numbers that the fork has closed. */
+/* Whether cop_network_free() in a forked child spares descriptors that the
+ * child has opened under the numbers that the fork closed. */
 static bool free_spares_our_own(struct cop_network *network)
 {
     int pairs[OWN_COUNT][2], i;
@@ -253,7 +253,7 @@ static bool free_spares_our_own(struct cop_network *network)
     return true;
 }
 
-/* In a forked child: 0, or the number of the first call that is not -EPERM. */
+/* In a forked child: returns 0, or the first call that is not -EPERM. */
 static int calls_in_a_child(struct cop_network *network,
                             struct cop_stream *stream)
 {
@@ -294,7 +294,7 @@ static int calls_in_a_child(struct cop_network *network,
     return free_spares_our_own(network) ? 0 : 13;
 }
 
-/* A forked child can do no harm, whenever it goes; nor can a back-end's. */
+/* A forked child, of front-end or back-end, does no harm at any moment. */
 TEST_OF_TREES(a_forked_child_is_harmless)
 {
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -302,7 +302,7 @@ TEST_OF_TREES(a_forked_child_is_harmless)
     pid_t pid;
 
     for (round = 0; round < 3; round++) {
-        /* with packets on their way, and with something delivered */
+        /* with packets in flight, and one delivered */
         CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", round));
         if (round == 2)
             CU_ASSERT(is_readable(network, TREE_PATIENCE_MS));
@@ -329,7 +329,7 @@ static void *wait_for_one(void *arg)
     return NULL;
 }
 
-/* A child frees what threads of its parent wait on. */
+/* A child frees a network on which threads of its parent wait. */
 TEST(a_fork_while_threads_wait)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -341,13 +341,13 @@ TEST(a_fork_while_threads_wait)
     for (i = 0; i < 4; i++)
         CU_ASSERT_EQUAL_FATAL(
             pthread_create(&threads[i], NULL, wait_for_one, network), 0);
-    /* whatever they are at */
+    /* in whatever state the threads are */
     for (round = 0; round < 20 && status == 0; round++) {
         tree_pause();
         fflush(stdout);
         pid = fork();
         if (pid == 0) {
-            alarm(10); /* it is to end, not to hang */
+            alarm(10); /* kills the child if it hangs */
             cop_network_free(network);
             _exit(0);
         }

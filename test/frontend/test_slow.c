@@ -6,7 +6,7 @@
 
 #include "test/frontend/tree.h"
 
-/* Open a stream with the filter "dawdle": calls at node `rank` take `ms`. */
+/* Open a stream with the filter "dawdle": calls in node `rank` take `ms`. */
 static struct cop_stream *open_slow(struct cop_network *network,
                                     enum cop_sync sync,
                                     uint32_t rank,
@@ -37,9 +37,9 @@ static void expect_no_event(struct cop_network *network)
     CHECK_IS(r, -EAGAIN);
 }
 
-/* Waves queue up before a filter, whose calls take twice the failure time-out in
- * all: sockets are served between them, no node is suspected, and every packet
- * arrives (PROTOCOL 5.1). */
+/* Waves queue up before a filter whose calls together take twice the failure
+ * time-out. Sockets are served between the calls, no node is suspected, and
+ * every packet arrives (PROTOCOL 5.1). */
 TEST(short_calls_that_queue_up)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -86,9 +86,9 @@ TEST(a_network_lives_while_the_application_computes)
     tree_end(network);
 }
 
-/* PROTOCOL 5.1: while a call of the front-end takes long, another thread has the
- * helm. PROTOCOL 14.3: what was sent leaves, what answers it is taken, and the
- * filter begins, although the application does not call again. */
+/* PROTOCOL 5.1: during a long call of the front-end, another thread has the
+ * helm. PROTOCOL 14.3: although the application makes no other call, queued
+ * packets are sent, answers are received, and the filter begins. */
 TEST(a_long_call_stops_no_heartbeats)
 {
     char folder[] = "/tmp/coppice-dawdle-XXXXXX", path[64];
@@ -119,9 +119,9 @@ TEST(a_long_call_stops_no_heartbeats)
     unsetenv("DAWDLE_FOLDER");
 }
 
-/* Wait until commnode 1 has said that it ends, is lost, and its four children are
- * adopted. The front-end may hear of an adoption by commnode 2 first: it comes on
- * another link. Returns what commnode 1 said. */
+/* Wait until commnode 1 has announced its end, is lost, and its four children
+ * are adopted. The front-end may hear of an adoption by commnode 2 first, as it
+ * comes on another link. Returns the event of commnode 1. */
 static struct cop_event expect_healing(struct cop_network *network)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -201,7 +201,7 @@ TEST(a_call_of_the_front_end)
     network = tree_launch_as(launch, "2x2", NULL);
     slow = open_slow(network, COP_WAIT_FOR_ALL, 0, 24 * 3600 * 1000);
     CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 1));
-    /* a thread that calls may be the one that runs the filter */
+    /* the filter may run in a thread that calls */
     CHECK_OK(-pthread_create(&thread, NULL, receive_slowly, slow));
     snprintf(path, sizeof(path), "%s/begun", folder);
     while (rmdir(path) < 0)
@@ -217,7 +217,7 @@ TEST(a_call_of_the_front_end)
     CHECK_IS(tree_sync(slow), 0);
     CHECK_OK(cop_stream_send(slow, TAG_ECHO, "%d", 2));
     CU_ASSERT_EQUAL(pthread_join(thread, &sum), 0);
-    CU_ASSERT_EQUAL((int)(intptr_t)sum, 8); /* the wave of 1 was the error */
+    CU_ASSERT_EQUAL((int)(intptr_t)sum, 8); /* the wave of 1s failed */
     tree_end(network);
     rmdir(path);
     snprintf(path, sizeof(path), "%s/begun", folder);
@@ -226,8 +226,8 @@ TEST(a_call_of_the_front_end)
     unsetenv("DAWDLE_FOLDER");
 }
 
-/* All members have settled, and what they sent waits for calls of the front-end,
- * none of which is long: the sync says so, and names no member. */
+/* All members have settled, and their packets wait for short filter calls of
+ * the front-end: the sync reports that, and names no member. */
 TEST(a_sync_behind_many_calls)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;

@@ -1,13 +1,13 @@
-/* test_state.c - what is left of streams when commnodes die: the whole state of
- * one that recovers (PROTOCOL 9.2), and the truth about one that does not
- * (9.4, 10.6). */
+/* test_state.c - streams after the death of commnodes: the whole state of a
+ * stream that recovers (PROTOCOL 9.2), and the reported loss of one that does
+ * not (9.4, 10.6). */
 #include "test/frontend/tree.h"
 
-/* Numbers that each back-end sends, so many in a second. */
+/* The count of numbers that each back-end sends, and the rate per second. */
 #define NUMBERS 40
 #define RATE    100
 
-/* Echoes around a death. */
+/* The number of echoes; a commnode dies after half of them. */
 #define ECHOES 20
 
 /* The state has each number of each member once, and nothing else. */
@@ -32,8 +32,8 @@ static void check_state(struct cop_network *network,
         CU_ASSERT(numbers[i - 1] < numbers[i]);
 }
 
-/* PROTOCOL 9.2: while they send, every commnode is killed; the front-end's
- * state has all, whatever the application has received. */
+/* PROTOCOL 9.2: every commnode is killed while back-ends send. The state in the
+ * front-end has every number, whatever the application has received. */
 TEST(the_state_has_all_that_was_sent)
 {
     static const char *const shapes[] = {"2x2x2", "4x4"};
@@ -56,7 +56,7 @@ TEST(the_state_has_all_that_was_sent)
         CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
         check_state(network, packet);
         cop_packet_free(packet);
-        /* asked again it is the same: asking takes nothing out */
+        /* a second request gives the same: requests take nothing out */
         CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
         check_state(network, packet);
         cop_packet_free(packet);
@@ -64,7 +64,7 @@ TEST(the_state_has_all_that_was_sent)
     }
 }
 
-/* PROTOCOL 9.2: a stream whose filter cannot give its state says so. */
+/* PROTOCOL 9.2: an error says that the filter cannot give its state. */
 TEST(a_stream_without_a_state_says_so)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -76,7 +76,7 @@ TEST(a_stream_without_a_state_says_so)
     tree_end(network);
 }
 
-/* PROTOCOL 5.5: what goes down can be replayed, or the stream says why not. */
+/* PROTOCOL 5.5: downstream packets are replayed, or the stream says why not. */
 TEST(a_stream_says_whether_it_is_replayable)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -96,10 +96,9 @@ TEST(a_stream_says_whether_it_is_replayable)
     tree_end(network);
 }
 
-/* PROTOCOL 9.4, 2.4, 10.6: a sum is not idempotent, and says so at its
- * opening. When a commnode dies, each sum of ones has as many contributors as
- * it has ones; the sync says that something may be missing, and the event
- * names the links; the sync after it vouches again. */
+/* PROTOCOL 9.4, 2.4, 10.6: a sum is not idempotent, and the stream says so when
+ * it is opened. When a commnode dies, each sum of ones counts its contributors;
+ * the sync returns 1, and an event names the links; the next sync returns 0. */
 TEST(a_sum_tells_the_truth)
 {
     struct cop_network *network = tree_launch("2x2x2");
@@ -118,13 +117,13 @@ TEST(a_sum_tells_the_truth)
     tree_check_sum(stream, 1, 8);
     CHECK_IS(tree_sync(stream), 0);
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
-    /* something has gone up since that sync, by the one that dies too */
+    /* a packet passes the commnode that dies after that sync */
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
     CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
     for (int i = 0; i < ECHOES; i++) {
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
         if (i == ECHOES / 2)
-            CHECK_OK(kill(commnodes[0], SIGKILL)); /* of the first level */
+            CHECK_OK(kill(commnodes[0], SIGKILL)); /* a first-level node */
     }
     CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
     snprintf(link, sizeof(link), "%u-%u", event.rank, event.lost_parent);

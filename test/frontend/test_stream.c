@@ -1,7 +1,7 @@
 /* test_stream.c - streams of real trees: modes, filters, members, syncs. */
 #include "test/frontend/tree.h"
 
-/* wait_for_all makes one packet of all; without a filter each comes alone. */
+/* wait_for_all makes one packet of a wave; without a filter, one of each. */
 TEST_OF_TREES(waves_of_each_mode)
 {
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -28,7 +28,7 @@ TEST_OF_TREES(waves_of_each_mode)
     CU_ASSERT_EQUAL(k, count);
 }
 
-/* A wave whose packets the filter cannot take is an event that names it. */
+/* If the filter cannot take a wave's packets, an event names the wave. */
 TEST_OF_TREES(a_filter_error_is_an_event)
 {
     struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -40,7 +40,7 @@ TEST_OF_TREES(a_filter_error_is_an_event)
     tree_check_says(event.text, "sum");
 }
 
-/* A filter that cannot be loaded, in each role: the error names the node. */
+/* A filter that cannot be loaded in one role: the error names the node. */
 TEST(a_filter_that_is_missing)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -60,7 +60,7 @@ TEST(a_filter_that_is_missing)
     CU_ASSERT_PTR_NULL(strstr(error.text, "node 0"));
     tree_check_says(error.text, "no_such_filter");
     CU_ASSERT_PTR_NULL(stream);
-    /* and the network is as good as before */
+    /* and the network still works */
     stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     CU_ASSERT_EQUAL(tree_echo(stream, 1), 4);
     tree_end(network);
@@ -103,7 +103,7 @@ TEST(wrong_options_of_a_stream)
     tree_end(network);
 }
 
-/* A communicator of one reaches that one alone, at any depth. */
+/* A communicator of one back-end reaches only that one, at any depth. */
 TEST_OF_TREES(singlecast_and_communicators)
 {
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -136,7 +136,7 @@ TEST_OF_TREES(singlecast_and_communicators)
                     (int)(ranks[0] + ranks[1]));
 }
 
-/* What any stream has comes in the order of delivery, and is then gone. */
+/* Packets of any stream are received in the order of delivery, each once. */
 TEST(receive_from_any_stream)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -169,8 +169,8 @@ TEST(receive_from_any_stream)
     tree_end(network);
 }
 
-/* Members that send unequal numbers of packets pair again after a sync, and
- * everything sent before is receivable when it returns. */
+/* After a sync, packets of members that have sent unequal numbers are paired
+ * again. When the sync returns, everything sent before can be received. */
 TEST_OF_TREES(sync_with_unequal_numbers)
 {
     const struct cop_communicator *all = cop_network_everyone(network);
@@ -188,7 +188,7 @@ TEST_OF_TREES(sync_with_unequal_numbers)
     }
 }
 
-/* More than all windows waits untaken: a sync takes it off the network. */
+/* A sync takes in more unreceived packets than all windows hold. */
 TEST(sync_with_much_to_receive)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -207,8 +207,8 @@ TEST(sync_with_much_to_receive)
     tree_end(network);
 }
 
-/* When sync returns 0 all answers are there, though some members send what was
- * not asked for, and filter calls of another stream come between. */
+/* When sync returns 0, all answers are there, although some members send
+ * unasked, and filter calls of another stream come between. */
 TEST(sync_of_timed_waves_is_complete)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -232,7 +232,7 @@ TEST(sync_of_timed_waves_is_complete)
     tree_end(network);
 }
 
-/* A member that never calls receive again is named. */
+/* The error of a sync names a member that never receives again. */
 TEST(a_sync_names_who_is_missing)
 {
     struct cop_network *network = tree_launch("2x2");

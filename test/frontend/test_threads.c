@@ -1,10 +1,10 @@
 /* test_threads.c - several threads on one network, several networks in one
- * process. Threads report to their maker: CUnit is for one thread. */
+ * process. Threads return their problems, as CUnit supports one thread only. */
 #include <pthread.h>
 
 #include "test/frontend/tree.h"
 
-/* ThreadSanitizer has a thread of its own, which wakes as it likes. */
+/* ThreadSanitizer has a thread of its own, which wakes at any time. */
 #ifdef __SANITIZE_THREAD__
 #define OWN_THREADS_ONLY false
 #elif defined(__has_feature)
@@ -25,8 +25,8 @@ struct worker {
     struct cop_stream *stream;
     const char *shape;
     int number;
-    int count;    /* packets: to be received, or received */
-    int problems; /* how much went wrong */
+    int count;    /* packets: to receive, or received */
+    int problems; /* the number of errors */
 };
 
 static void begin(struct worker *worker, void *(*body)(void *))
@@ -41,7 +41,7 @@ static void finish(struct worker *worker)
     CU_ASSERT_EQUAL(worker->problems, 0);
 }
 
-/* One number from `stream`, or -1. */
+/* Receive one number from `stream`; -1 on failure. */
 static int next_number(struct cop_stream *stream)
 {
     struct cop_packet *packet;
@@ -81,7 +81,7 @@ static void *own_stream(void *arg)
     return NULL;
 }
 
-/* Threads with a stream each do not disturb each other. */
+/* Threads, each with its own stream, do not disturb each other. */
 TEST_OF_TREES(a_stream_for_each_thread)
 {
     struct worker workers[THREADS] = {{0}};
@@ -105,7 +105,7 @@ static void *only_send(void *arg)
     return NULL;
 }
 
-/* Receive until the network is silent for everybody: `count` in all. */
+/* Receive until no thread receives more: `count` packets in all. */
 static void *only_receive(void *arg)
 {
     struct worker *worker = arg;
@@ -124,8 +124,8 @@ static void *only_receive(void *arg)
     return NULL;
 }
 
-/* One stream, used by all: whole packets, each to one receiver; receivers that
- * wait for ever learn of the end. */
+/* One stream, used by all threads: each packet goes whole to one receiver. A
+ * receiver that waits without time-out returns when the stream ends. */
 TEST(one_stream_for_all_threads)
 {
     for (size_t i = 0; i < TREE_SHAPES; i++) {
@@ -153,7 +153,7 @@ TEST(one_stream_for_all_threads)
     }
 }
 
-/* Interleaved senders keep the order of each of them. */
+/* Packets of each sender stay in order when several threads send. */
 TEST(each_threads_order_is_kept)
 {
     struct cop_network *network = tree_launch("2x2x2");
@@ -177,7 +177,7 @@ TEST(each_threads_order_is_kept)
     tree_end(network);
 }
 
-/* A whole life of a network. */
+/* Launch, use and end a network. */
 static void *own_network(void *arg)
 {
     struct worker *worker = arg;
@@ -218,7 +218,7 @@ TEST(a_network_for_each_thread)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Nor do those of one thread; the end of one is nothing to the others. */
+/* Networks of one thread neither; the end of one does not affect the others. */
 TEST(several_networks_in_one_thread)
 {
     struct cop_network *networks[TREE_SHAPES];
@@ -240,7 +240,7 @@ TEST(several_networks_in_one_thread)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Times that the other threads of this process have slept. */
+/* How often the other threads of this process have slept. */
 static unsigned long other_switches(void)
 {
     DIR *dir = opendir("/proc/self/task");
@@ -280,8 +280,8 @@ static size_t thread_count(void)
     return count - 2;
 }
 
-/* While a thread waits, the background thread is not woken but for what was set
- * before; there is one of it. */
+/* While a thread waits, only timers set earlier wake the background thread.
+ * There is only one such thread. */
 TEST(the_background_sleeps_while_a_thread_waits)
 {
     struct cop_network *network = tree_launch("flat:2");
@@ -289,8 +289,8 @@ TEST(the_background_sleeps_while_a_thread_waits)
     struct cop_packet *packet;
     unsigned long before, switches = 4;
 
-    /* Where this thread is late, the other one works meanwhile, as it should:
-     * once of five times is enough. */
+    /* If this thread is late, the background thread rightly works: one passing
+       attempt of five is enough. */
     for (int i = 0; i < 5 && switches > 3; i++) {
         tree_check_sum(sum, 1, 2);
         before = other_switches();

@@ -1,7 +1,7 @@
 /* test_total.c - cumulative streams with real processes (PROTOCOL 17). */
 #include "test/frontend/tree.h"
 
-/* Numbers that each back-end sends, so many in a second. */
+/* The count of numbers that each back-end sends, and the rate per second. */
 #define NUMBERS 40
 #define RATE    100
 
@@ -18,7 +18,7 @@ static struct cop_stream *open_total(struct cop_network *network,
     return tree_open_with(network, &options);
 }
 
-/* What a member sends in all. */
+/* The sum of all numbers that a member sends. */
 static int64_t part_of(uint32_t rank)
 {
     int64_t part = 0;
@@ -38,7 +38,7 @@ static int64_t truth(struct cop_network *network)
     return total;
 }
 
-/* The total now, which is vouched for. */
+/* The current total; checks that it is exact. */
 static int64_t total_of(struct cop_stream *stream)
 {
     struct cop_packet *packet = NULL;
@@ -55,7 +55,7 @@ static int64_t total_of(struct cop_stream *stream)
     return total;
 }
 
-/* While they send, every commnode is killed, one after the other. The sync
+/* Every commnode is killed, one after the other, while back-ends send. The sync
  * returns 0, and the sum has each number of each member once. */
 TEST(a_sum_survives_every_commnode)
 {
@@ -82,8 +82,8 @@ TEST(a_sum_survives_every_commnode)
     }
 }
 
-/* What a back-end that leaves has sent stays; the part of one that is killed
- * does not. */
+/* The part of a back-end that leaves stays in the total; the part of one that
+ * is killed does not. */
 TEST(who_leaves_counts_and_who_dies_does_not)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -109,9 +109,8 @@ TEST(who_leaves_counts_and_who_dies_does_not)
     tree_end(network);
 }
 
-/* The front-end has lost all links: the total is not known, which is not the
- * same as that nothing was sent. It is known again when the back-ends are back.
- */
+/* While the front-end has no links, the total is unknown, which differs from a
+ * total of nothing. It is known again once the back-ends are back. */
 TEST(without_links_the_total_is_not_known)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -142,7 +141,7 @@ TEST(without_links_the_total_is_not_known)
     tree_end(network);
 }
 
-/* Nothing was sent: there is no total yet. */
+/* Without any packet there is no total yet. */
 TEST(nothing_has_no_total)
 {
     struct cop_network *network = tree_launch("2x2");

@@ -1,5 +1,5 @@
-/* test_unruly.c - filters and applications that do not do as expected, on
- * streams that promise something (PROTOCOL 16, 17). */
+/* test_unruly.c - misbehaving filters and applications on streams with a
+ * guarantee (PROTOCOL 16, 17). */
 
 #include "test/frontend/tree.h"
 
@@ -16,7 +16,7 @@ static void check_no_redo(struct cop_network *network)
     }
 }
 
-/* The sum of the `index`-th hashes of back-ends, without that of `absent` and
+/* The sum of the `index`-th hashes of all back-ends, except `absent` itself or
  * those below commnode `absent`. */
 static uint64_t hashes(uint32_t index, uint32_t absent)
 {
@@ -28,7 +28,7 @@ static uint64_t hashes(uint32_t index, uint32_t absent)
     return sum;
 }
 
-/* The next packet is `number`. */
+/* Check that the next packet is `number`. */
 static void check_number(struct cop_stream *stream, uint64_t number)
 {
     struct cop_packet *packet;
@@ -43,8 +43,8 @@ static void check_number(struct cop_stream *stream, uint64_t number)
 #define NOBODY UINT32_MAX
 #define WAVES  50
 
-/* Each filter emits twice, in back-ends, commnodes and front-end: a wave has all
- * that they emit, once, also if a commnode dies in the middle. */
+/* Each filter emits twice, in back-ends, commnodes and front-end: a wave has
+ * everything emitted once, even if a commnode dies in the middle. */
 TEST(a_filter_that_emits_twice)
 {
     struct cop_network *network;
@@ -68,7 +68,7 @@ TEST(a_filter_that_emits_twice)
 }
 
 /* A filter emits nothing: its waves are accepted without content, and back-ends
- * forget them. When it emits again, the waves that follow come. */
+ * forget them. When it emits again, the following waves arrive. */
 TEST(a_filter_that_emits_nothing)
 {
     struct cop_network *network;
@@ -90,7 +90,7 @@ TEST(a_filter_that_emits_nothing)
     tree_end(network);
 }
 
-/* How many COP_EVENT_FILTER_ERROR of `rank` have come. */
+/* The number of COP_EVENT_FILTER_ERROR events about `rank`. */
 static int errors_of(struct cop_network *network, uint32_t rank)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -106,8 +106,8 @@ static int errors_of(struct cop_network *network, uint32_t rank)
     return count;
 }
 
-/* The filter fails in one node: back-end 3, commnode 1, the front-end. The event
- * names the node, the waves come without what it was given, and none is sent
+/* The filter fails in one node: back-end 3, commnode 1 or the front-end. The
+ * event names the node, and waves arrive without its input. No packet is sent
  * again, as it would fail again. */
 TEST(a_filter_that_fails)
 {
@@ -134,7 +134,7 @@ TEST(a_filter_that_fails)
     }
 }
 
-/* A packet that cannot be joined is left out of the total, with an event. */
+/* A packet that cannot be joined is not in the total; an event reports it. */
 TEST(a_packet_that_makes_no_total)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -157,7 +157,7 @@ TEST(a_packet_that_makes_no_total)
     tree_end(network);
 }
 
-/* What a member has sent for TAG_FILL, and what it keeps of that. */
+/* What a member has sent for TAG_FILL, and how much of that it keeps. */
 struct kept {
     uint64_t sent;
     uint64_t packets;
@@ -182,8 +182,8 @@ static struct kept ask_kept(struct cop_network *network, uint32_t rank)
     return kept;
 }
 
-/* The first number of each wave is the sum of the hashes of those of
- * `first_rank` and above that have sent so much. Returns how many waves came. */
+/* The first number of each wave is the sum of the hashes of members from
+ * `first_rank` on that have sent that many packets. Returns the wave count. */
 static uint32_t check_filled(struct cop_stream *stream,
                              const struct kept kept[3 + MEMBERS],
                              uint32_t first_rank)
@@ -207,12 +207,12 @@ static uint32_t check_filled(struct cop_stream *stream,
 }
 
 #define NUMBERS 128                 /* in a packet of TAG_FILL */
-#define BYTES   (8 * NUMBERS + 256) /* at most, with its header */
+#define BYTES   (8 * NUMBERS + 256) /* the maximum, with its header */
 
 /* One back-end never receives, so it never sends. The others keep `keep` bytes
- * and at most one packet more, then have no room; the sync names the branch of
- * the one that has not settled; what the front-end sends has a bound too. When that back-end
- * dies, all waves come without it. */
+ * and at most one packet more; then they have no room. The sync names the
+ * branch of the stuck back-end; packets of the front-end are bounded too. When
+ * that back-end dies, all waves arrive without it. */
 static void check_stuck(size_t keep)
 {
     struct cop_network *network = tree_launch("2x2");
@@ -249,15 +249,15 @@ TEST(a_backend_that_never_receives)
     check_stuck(64 << 10);
 }
 
-/* Each packet is larger than `keep`: back-ends keep one. */
+/* Each packet is larger than `keep`: a back-end keeps one of them. */
 TEST(a_packet_larger_than_keep)
 {
     check_stuck(1);
 }
 
-/* The front-end does not receive: back-ends run out of room when they have sent
- * far less than they could. The waves that are whole wait, and when it receives
- * again each is right. */
+/* The front-end does not receive: back-ends run out of room long before they
+ * have sent everything. Complete waves wait. When the front-end receives again,
+ * each wave is right. */
 TEST(a_frontend_that_stops_receiving)
 {
     enum {
@@ -283,8 +283,8 @@ TEST(a_frontend_that_stops_receiving)
     tree_end(network);
 }
 
-/* Nothing is received on a stream with a total, and nothing waits for that: more
- * is sent than all windows hold. */
+/* Packets of a stream with a total are not received, and none waits for a
+ * receive: back-ends send more than all windows hold. */
 TEST(a_total_that_nobody_asks_for)
 {
     struct cop_network *network = tree_launch("2x2");

@@ -1,7 +1,7 @@
 /* tree.h - networks of real processes for tests.
  *
- * The test process is the subreaper of all processes that it causes to start, so
- * that tree_is_clean() can tell whether one of them still runs. */
+ * The test process is the subreaper of all its descendants, so tree_is_clean()
+ * can tell whether any of them still runs. */
 #pragma once
 
 #include <coppice/coppice.h>
@@ -19,7 +19,7 @@
 #include "test/frontend/nodes.h"
 #include "test/patience.h"
 
-/* Long enough for a loaded machine; a test that passes never waits so long. */
+/* Long enough for a loaded machine; a passing test never waits this long. */
 #define TREE_PATIENCE_MS PATIENCE_MS
 
 static inline uint64_t tree_now_ms(void)
@@ -48,8 +48,8 @@ static inline char *tree_program(const char *name)
     return path;
 }
 
-/* Print the children of this process, and kill them, so that the next test does
- * not wait for them too. Returns whether there were any. */
+/* Print and kill the children of this process, so that the next test does not
+ * wait for them. Returns whether there were any. */
 static inline bool tree_kill_children(void)
 {
     DIR *dir = opendir("/proc");
@@ -71,8 +71,8 @@ static inline bool tree_kill_children(void)
     return any;
 }
 
-/* Wait until no descendant of this process is left. Returns false if one still
- * runs after `timeout_ms`; it is printed and killed. */
+/* Wait until no descendant of this process is left. If one still runs after
+ * `timeout_ms`, print and kill it, and return false. */
 static inline bool tree_is_clean(int timeout_ms)
 {
     uint64_t deadline_ms = tree_now_ms() + (uint64_t)timeout_ms;
@@ -91,14 +91,14 @@ static inline bool tree_is_clean(int timeout_ms)
     return false;
 }
 
-/* What a test causes to start becomes its child, however it ends. */
+/* Every orphaned descendant of the test becomes its child. */
 __attribute__((constructor)) static void tree_become_subreaper(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* The state of a process or thread, as /proc/PID/stat at `path` has it, such as
- * 'T'; 0 if it is gone. */
+/* The state, such as 'T', of the process or thread whose /proc/PID/stat is
+ * `path`; 0 if it is gone. */
 static inline char tree_state(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -114,8 +114,8 @@ static inline char tree_state(const char *path)
     return state;
 }
 
-/* Stop process `pid`. A process obeys a signal when it is scheduled: wait until
- * all of its threads are stopped. */
+/* Stop process `pid`. A process obeys a signal when it is scheduled, so wait
+ * until all of its threads are stopped. */
 static inline void tree_stop(pid_t pid)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
@@ -163,9 +163,9 @@ static inline void tree_own_filters(void)
     setenv("COPPICE_FILTER_PATH", path, 1);
 }
 
-/* Launch `shape`, or the tree of `launch` if it is NULL, with the options of
- * `launch`. Where these name no back-end, it is that of the tests, with the
- * argument `how`, if not NULL. A failure ends the test. */
+/* Launch `shape` (if NULL: the tree of `launch`) with the options of `launch`.
+ * If these name no back-end, it is the tests' back-end, with the argument `how`
+ * unless that is NULL. A failure ends the test. */
 static inline struct cop_network *tree_launch_as(struct cop_launch launch,
                                                  const char *shape,
                                                  const char *how)
@@ -194,7 +194,7 @@ static inline struct cop_network *tree_launch(const char *shape)
     return tree_launch_as(launch, shape, NULL);
 }
 
-/* Let `launch` make `tree`, the text of a topology, by test/net/fake-ssh. */
+/* Let `launch` start the topology `tree` by test/net/fake-ssh. */
 static inline void tree_by_ssh(struct cop_launch *launch, const char *tree)
 {
     static char ssh[4096];
@@ -221,7 +221,7 @@ static inline int tree_descriptors(void)
     return count;
 }
 
-/* Open a stream with `options` to all of `members`, or end the test. */
+/* Open a stream with `options` to `members`, or end the test. */
 static inline struct cop_stream *tree_open_to(
     struct cop_network *network,
     const struct cop_communicator *members,
@@ -237,7 +237,7 @@ static inline struct cop_stream *tree_open_to(
     return stream;
 }
 
-/* The same to everyone. */
+/* Likewise, to all back-ends. */
 static inline struct cop_stream *tree_open_with(
     struct cop_network *network, const struct cop_stream_options *options)
 {
@@ -289,8 +289,8 @@ static inline uint32_t tree_rank(struct cop_network *network, size_t index)
     return cop_communicator_rank(cop_network_everyone(network), index);
 }
 
-/* Receive "%d" on `stream`, or end the test. `contributors`, if not NULL: how
- * many back-ends are in it. */
+/* Receive "%d" on `stream`, or end the test. `contributors`, if not NULL, gets
+ * the number of back-ends in it. */
 static inline int tree_receive(struct cop_stream *stream,
                                uint32_t *contributors)
 {
@@ -305,14 +305,14 @@ static inline int tree_receive(struct cop_stream *stream,
     return number;
 }
 
-/* Have `number` echoed. Returns the number of the next packet. */
+/* Ask for an echo of `number`. Returns the number of the next packet. */
 static inline int tree_echo(struct cop_stream *stream, int number)
 {
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", number));
     return tree_receive(stream, NULL);
 }
 
-/* Have `number` echoed on a stream that sums up: all of `members` add theirs. */
+/* Ask for an echo of `number` on a stream that sums, by all of `members`. */
 static inline void tree_check_sum(struct cop_stream *stream,
                                   int number,
                                   size_t members)
@@ -324,7 +324,7 @@ static inline void tree_check_sum(struct cop_stream *stream,
     CU_ASSERT_EQUAL(contributors, members);
 }
 
-/* Receive all that has come. Returns the sum of its "%d". */
+/* Receive all packets that are waiting. Returns the sum of their "%d". */
 static inline int tree_take_all(struct cop_stream *stream)
 {
     struct cop_packet *packet;
@@ -338,8 +338,8 @@ static inline int tree_take_all(struct cop_stream *stream)
     return sum;
 }
 
-/* Wait until all back-ends have answered all that was sent. Returns 0, 1 if
- * something may be lost, or an error, which is printed. */
+/* Wait until all back-ends have answered everything sent. Returns 0, 1 if
+ * packets may be lost, or an error, which is printed. */
 static inline int tree_sync(struct cop_stream *stream)
 {
     struct cop_error error = {""};
@@ -362,7 +362,7 @@ static inline pid_t tree_pid(struct cop_network *network, uint32_t rank)
     return pid;
 }
 
-/* Wait for an event of `type`; earlier events are dropped. */
+/* Wait for an event of `type`; drop earlier events. */
 static inline int tree_await(struct cop_network *network,
                              enum cop_event_type type,
                              struct cop_event *event)
@@ -401,19 +401,19 @@ static inline void tree_free(struct cop_network *network)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Shut the network down first. */
+/* Shut the network down, then free it and check the processes. */
 static inline void tree_end(struct cop_network *network)
 {
     CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
     tree_free(network);
 }
 
-/* Trees of one, two and three levels: flat trees hide bugs. */
+/* Trees of one, two and three levels, as flat trees hide bugs. */
 #define TREE_SHAPES 3
 static const char *const tree_shapes[TREE_SHAPES] = {"flat:3", "2x2", "2x2x2"};
 
-/* Launch each tree, with back-ends that have the argument `how`, and shut it
- * down after `body`. */
+/* Launch each tree, with `how` as the argument of back-ends, run `body`, and
+ * shut the tree down. */
 static inline void tree_each(const char *how,
                              void (*body)(struct cop_network *network,
                                           int height))
@@ -432,7 +432,7 @@ static inline void tree_each(const char *how,
     }
 }
 
-/* A test of `network`, and `height`, in each of these trees. */
+/* A test of `network`, with `height`, in each of these trees. */
 #define TEST_OF_TREES_AS(name, how)                                            \
     static void name##_in(struct cop_network *network, int height);            \
     TEST(name)                                                                 \

@@ -1,7 +1,7 @@
 /* unruly.c - an upstream filter for tests: adds up the "%uld" of a wave.
- * Parameters "%d %ud": how many packets it emits, 1 in each and the rest of the
- * sum in the last, and the rank of the node in which each call fails (UINT32_MAX:
- * none). What they add up to is the same at any depth. */
+ * Parameters "%d %ud": the number of packets that it emits (each 1, the last
+ * the rest of the sum), and the rank of the node in which each call fails
+ * (UINT32_MAX: none). The sum of the packets is the same at any depth. */
 #include <coppice/filter.h>
 
 static int run(void *state, struct cop_filter_call *call)
