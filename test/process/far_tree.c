@@ -1,5 +1,5 @@
-/* far_tree.c - a tool whose tree is started by ssh, or by one command, on hosts
- * that are not this one.
+/* far_tree.c - a tool whose tree is started on other hosts, by ssh or by one
+ * command.
  *
  *   far_tree [skip|poison] LAUNCHER TREE BACK-END [COMMAND [ARGUMENT...]]
  *   far_tree                                              a back-end
@@ -7,9 +7,9 @@
  * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
  * down, and prints the sum and the number of contributors. With "skip" the
  * launch skips dead hosts, and the missing nodes are printed. With "poison" a
- * filter crashes a commnode before; the event of that is printed. With
- * FAR_TREE_TIMES in the environment it prints how long the launch took, and with
- * FAR_TREE_STAYS it reports events until its input ends. */
+ * filter crashes a commnode first, and the event is printed. If FAR_TREE_TIMES
+ * is set, it prints the duration of the launch; if FAR_TREE_STAYS is set, it
+ * reports events until the end of its input. */
 #include <coppice/coppice.h>
 
 #include <err.h>
@@ -27,7 +27,7 @@
 enum {
     TAG_ASK = COP_TAG_FIRST, /* down: "" */
     TAG_RANK,                /* up: "%ud", the back-end's rank */
-    TAG_POISON,              /* down: ""; up: "%d", what crashes a commnode */
+    TAG_POISON,              /* down: ""; up: "%d", which crashes a commnode */
 };
 
 static int run_backend(void)
@@ -76,7 +76,7 @@ static void sum_ranks(struct cop_network *network)
     cop_packet_free(answer);
 }
 
-/* Report what is lost until standard input ends. */
+/* Report events of losses until standard input ends. */
 static void stay(struct cop_network *network)
 {
     struct cop_event event = COP_EVENT_INIT;
@@ -90,7 +90,7 @@ static void stay(struct cop_network *network)
     }
 }
 
-/* The first two back-ends have one parent, whose filter crashes. */
+/* Crash the filter of the common parent of the first two back-ends. */
 static void crash_commnode(struct cop_network *network)
 {
     const struct cop_communicator *everyone = cop_network_everyone(network);
@@ -118,7 +118,7 @@ static void crash_commnode(struct cop_network *network)
     printf("%s\n", event.text);
 }
 
-/* The number in a variable of the environment; 0: there is none. */
+/* The number in the environment variable `name`; 0 if it is not set. */
 static uint32_t read_ms(const char *name)
 {
     const char *text = getenv(name);
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
         fflush(stdout);
         stay(network);
     }
-    /* (A hanging host is given up only when the test has it taken down.) */
+    /* A hanging host is given up only when the test takes it down. */
     r = cop_network_shutdown(network, 5 * PATIENCE_MS);
     if (r < 0)
         errx(1, "shutdown: %s", strerror(-r));

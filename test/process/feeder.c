@@ -5,10 +5,10 @@
  *          SSH [ARGUMENT...]
  *
  * With "skip" the launch skips dead hosts, prints the missing nodes, and writes
- * a session file. TREE is the text of a topology; COUNT and RATE are as in
- * feeding.h; then come times in ms, and networks as in cop_launch. It prints a
- * line for each event, "launched", "sending" once numbers arrive, and, after
- * SIGUSR1, "whole" or "not whole". The exit status is 0 for whole. */
+ * a session file. TREE is the text of a topology; COUNT and RATE are those of
+ * feeding.h; the next three are times in ms; NETWORKS is that of cop_launch. It
+ * prints a line for each event, "launched", "sending" once numbers arrive, and,
+ * after SIGUSR1, "whole" or "not whole". The exit status is 0 if whole. */
 #include <err.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #include "test/process/feeding.h"
 
-#define ARGUMENTS 8 /* before SSH's own */
+#define ARGUMENTS 8 /* those before SSH */
 
 static volatile sig_atomic_t asked;
 

@@ -8,7 +8,7 @@
 
 #include "test/frontend/member.h"
 
-/* A sync that times out names the members it waits for: worth a long wait. */
+/* A sync that times out names the members it waits for, so wait long for it. */
 #define SYNC_MS (2 * FEEDING_PATIENCE_MS)
 
 uint64_t feeding_now_ms(void)
@@ -143,7 +143,7 @@ static void take_packet(struct feeding *feeding,
         take_number(feeding, numbers[i]);
 }
 
-/* The times of a recovery add up. */
+/* Whether the parts of a recovery's time add up to the whole. */
 static bool is_sound(const struct cop_recovery *recovery)
 {
     return recovery->attempts > 0 && recovery->connect_us > 0 &&
@@ -168,8 +168,8 @@ static void take_adoption(struct feeding *feeding,
     }
 }
 
-/* A node is suspected once, and not after it was lost; a node that is back was
- * suspected; a lost node has no further events. */
+/* Check that a node is suspected only once and not after it was lost, that a
+ * returning node was suspected, and that a lost node has no further events. */
 static void check_event(struct feeding *feeding, const struct cop_event *event)
 {
     size_t place = place_of(feeding, event->rank);
@@ -190,7 +190,7 @@ static void check_event(struct feeding *feeding, const struct cop_event *event)
         event->type == COP_EVENT_NODE_SUSPECTED;
 }
 
-/* A suspected node is in its place again. */
+/* Note that a suspected node has returned to its place. */
 static void take_return(struct feeding *feeding, const struct cop_event *event)
 {
     if (place_of(feeding, event->rank) < feeding->members)

@@ -12,7 +12,7 @@
 
 #include "test/patience.h"
 
-/* Long enough for a loaded machine; a test that passes never waits so long. */
+/* Long enough for a loaded machine; a passing test never waits this long. */
 #define FEEDING_PATIENCE_MS PATIENCE_MS
 
 /* Commnodes whose events are kept by rank. */
@@ -30,7 +30,7 @@ struct feeding {
     bool *is_lost;          /* by member: reported by an event */
     size_t suspected;       /* events */
     size_t lost;            /* commnodes */
-    size_t adopted;         /* commnodes, and those that are back */
+    size_t adopted;         /* commnodes, including those that returned */
     size_t moved;           /* back-ends that were adopted */
     size_t members_lost;
     bool was_lost[FEEDING_NODES_MAX]; /* by rank: commnodes, by events */
@@ -40,18 +40,17 @@ struct feeding {
     FILE *log;  /* events are written here too; or NULL */
 };
 
-/* Launch as `launch` says, with test/frontend/member as its back-end where it
- * names none, open a stream with int_union to everyone, and have each back-end
- * send `count` numbers, `rate` in a second. Times that `launch` leaves open are
- * long ones. Returns 0, or a negative errno after printing why; then there is
- * nothing to free. */
+/* Launch `launch` (its default back-end: test/frontend/member), open a stream
+ * with int_union to all back-ends, and have each send `count` numbers, `rate`
+ * per second. Times that `launch` does not set are long. Returns 0, or a
+ * negative errno after printing why; then there is nothing to free. */
 int feeding_begin(struct feeding *feeding,
                   struct cop_launch launch,
                   int count,
                   int rate);
 
-/* The two halves of feeding_begin(): launch, with the times of `launch`; and
- * start a set of numbers on a new stream, closing the previous one. */
+/* The two halves of feeding_begin(): launch, with the times of `launch`; open a
+ * new stream, close the previous one, and have back-ends send. */
 int feeding_launch(struct feeding *feeding, struct cop_launch launch);
 int feeding_feed(struct feeding *feeding, int count, int rate);
 
@@ -62,16 +61,16 @@ void feeding_take(struct feeding *feeding, int timeout_ms);
 /* Wait for `count` more packets. Returns whether they were received. */
 bool feeding_await(struct feeding *feeding, size_t count);
 
-/* Wait until events have reported so many lost and adopted commnodes in all.
- * Returns whether they have. */
+/* Wait until events have reported `lost` lost and `adopted` adopted commnodes
+ * since the launch. Returns whether they have. */
 bool feeding_await_events(struct feeding *feeding, size_t lost, size_t adopted);
 
-/* Wait until events have reported so many suspicions in all. Returns whether
- * they have. */
+/* Wait until events have reported `suspected` suspicions since the launch.
+ * Returns whether they have. */
 bool feeding_await_suspicions(struct feeding *feeding, size_t suspected);
 
-/* Wait until events have reported so many adopted back-ends in all. Returns
- * whether they have. */
+/* Wait until events have reported `moved` adopted back-ends since the launch.
+ * Returns whether they have. */
 bool feeding_await_moves(struct feeding *feeding, size_t moved);
 
 /* Wait until commnode `rank` is reported adopted, or back after a suspicion.

@@ -13,7 +13,7 @@
 
 struct journal {
     char path[64];
-    int kept; /* the standard error from before */
+    int kept; /* a copy of the previous standard error */
 };
 
 /* Returns 0 or -1. */
@@ -30,7 +30,7 @@ static inline int journal_begin(struct journal *journal)
     return setenv("COPPICE_LOG", "1", 1);
 }
 
-/* `show`: copy the journal to the standard error from before. */
+/* If `show`, copy the journal to the previous standard error. */
 static inline void journal_end(struct journal *journal, bool show)
 {
     FILE *file = fopen(journal->path, "re");

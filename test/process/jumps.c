@@ -1,11 +1,11 @@
-/* jumps.c - preloaded: a time of day that jumps back and forth by an hour, ten
- * times a second. The monotonic clock stays as it is. */
+/* jumps.c - a preloaded library: the time of day jumps forth and back by an
+ * hour, ten times per second. The monotonic clock is unchanged. */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-/* The system's own. */
+/* Call the system's clock_gettime(). */
 static int ask(clockid_t clock, struct timespec *out)
 {
     return (int)syscall(SYS_clock_gettime, clock, out);

@@ -17,7 +17,7 @@
 /* The project compiles with hidden visibility. */
 #define SHOWN __attribute__((visibility("default")))
 
-/* Ask the proxy, which learns our pid. Returns its answer, or -1. */
+/* Ask the proxy, which learns this process's pid. Returns the answer, or -1. */
 static int ask(char what, uint16_t port)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -39,7 +39,7 @@ static int ask(char what, uint16_t port)
     return r;
 }
 
-/* Replaces the C library's: the proxy learns the port. Each node has one. */
+/* Replaces listen() of the C library: tells the proxy the node's only port. */
 SHOWN int listen(int fd, int backlog)
 {
     struct sockaddr_storage own = {0};
@@ -53,7 +53,7 @@ SHOWN int listen(int fd, int backlog)
     return r;
 }
 
-/* Replaces the C library's: connects to a port of the proxy instead. */
+/* Replaces connect() of the C library: connects to a port of the proxy. */
 SHOWN int connect(int fd, const struct sockaddr *address, socklen_t len)
 {
     struct sockaddr_in to = {0};

@@ -15,12 +15,12 @@
  *   heal PID      undo all of these
  *   reset PID PID reset the links between the two
  *
- * The answer to each is a line "ok N", where N is how many links the command
- * concerned, or, for heal, how many bytes had been held back. Since TCP
- * retransmits what a cable has lost, data, ends and resets are held back until
- * the link is healed, not dropped. Unlike with a cable, a process that connects
- * while the link is cut gets a connection, on which nothing arrives. The proxy
- * ends with its standard input. */
+ * The answer to each is a line "ok N": N is the number of links concerned or,
+ * for heal, the number of bytes that had been held back. As TCP retransmits
+ * what a cable loses, data, ends and resets are not dropped but held back until
+ * the link is healed. Unlike with a cable, a process that connects while the
+ * link is cut gets a connection, on which nothing arrives. The proxy ends when
+ * its standard input does. */
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
@@ -43,15 +43,15 @@
 #define HOSTS_MAX 256
 #define LINKS_MAX 512
 #define CHUNK_LEN 16384
-#define CHUNKS    64 /* that may be under way in one direction */
+#define CHUNKS    64 /* the most chunks in flight in one direction */
 
 struct host {
     pid_t pid;
-    uint16_t port; /* where it listens; 0: not known */
+    uint16_t port; /* of its listening socket; 0: unknown */
     bool hears;
     bool speaks;
     int delay_ms;
-    int rate; /* bytes in a millisecond; 0: all at once */
+    int rate; /* bytes per millisecond; 0: no limit */
 };
 
 struct chunk {
@@ -68,9 +68,9 @@ struct way {
     struct chunk chunks[CHUNKS];
     size_t first;
     size_t count;
-    bool ended;       /* the end was read, and is in `chunks` */
-    bool is_told;     /* the end was passed on */
-    uint64_t free_us; /* when all bytes under way have passed, by the rate */
+    bool ended;       /* end of file was read, and is in `chunks` */
+    bool is_told;     /* end of file was passed on */
+    uint64_t free_us; /* when all bytes in flight have passed at this rate */
 };
 
 struct link {
@@ -153,7 +153,7 @@ static void link_close(struct link *link, bool by_reset)
 }
 
 /* Connect to `port` of this host, which never takes long. Returns a descriptor,
- * or -1 if no process listens there. */
+ * or -1 if no process listens on that port. */
 static int call(uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -188,8 +188,8 @@ static uint16_t offer(struct link *link)
     return ntohs(own.sin_port);
 }
 
-/* A new link, by which `pid` connects to `port`. Returns the port at which the
- * proxy waits for it, or 0. */
+/* Make a link by which `pid` connects to `port`. Returns the proxy's port for
+ * that connection, or 0. */
 static uint16_t link_new(pid_t pid, uint16_t port)
 {
     struct link *link = links;
@@ -214,7 +214,7 @@ static uint16_t link_new(pid_t pid, uint16_t port)
     return offer(link);
 }
 
-/* When `len` bytes that arrive now will have passed. */
+/* The time at which `len` bytes that arrive now will have passed. */
 static uint64_t passed_ms(struct way *way, size_t len)
 {
     uint64_t begin_us = now_us();
@@ -238,7 +238,7 @@ static void way_read(struct way *way, int fd)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    way->ended = n <= 0; /* a reset ends it too; its data came before */
+    way->ended = n <= 0; /* a reset is an end too; its data came before */
     *chunk = (struct chunk){
         .due_ms = passed_ms(way, n > 0 ? (size_t)n : 0),
         .len = n > 0 ? (size_t)n : 0,
@@ -256,7 +256,7 @@ static bool is_due(const struct way *way)
            way->chunks[way->first].due_ms <= now_ms();
 }
 
-/* Write what is due. Returns false if the other end is gone. */
+/* Write the chunks that are due. Returns false if the other end is closed. */
 static bool way_write(struct way *way, int fd)
 {
     while (is_due(way)) {
@@ -282,11 +282,11 @@ static bool way_write(struct way *way, int fd)
     return true;
 }
 
-/* ---- the loop: for each link three descriptors, -1 for what waits ---- */
+/* ---- the loop: three descriptors for each link, -1 for an idle one ---- */
 
 #define FDS (3 * LINKS_MAX + 2)
 
-/* What end `i` of the link may do now. */
+/* The poll events to wait for at end `i` of the link. */
 static short wanted(const struct link *link, int i)
 {
     const struct way *in = &link->ways[i];
@@ -331,7 +331,7 @@ static void take_caller(struct link *link)
     link->listens = -1;
 }
 
-/* Connect a caller that came while the link was cut. */
+/* Connect a caller whose connection was accepted while the link was cut. */
 static void complete(struct link *link)
 {
     if (link->fds[0] < 0 || link->fds[1] >= 0 || !is_open(&link->ways[0]) ||
@@ -363,7 +363,7 @@ static void work(struct link *link, const struct pollfd *fds)
         complete(link);
 }
 
-/* ---- questions of the nodes, commands of the test ---- */
+/* ---- requests of the nodes, commands of the test ---- */
 
 static void take_question(int server)
 {
@@ -393,7 +393,7 @@ static bool is_of(const struct link *link, const struct host *host)
            (link->ways[0].from == host || link->ways[0].to == host);
 }
 
-/* The bytes held back on links of `host`. */
+/* The number of bytes held back on links of `host`. */
 static size_t held(const struct host *host)
 {
     size_t bytes = 0, l, c;

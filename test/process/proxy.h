@@ -1,5 +1,5 @@
-/* proxy.h - what the nodes of a network ask test/process/proxy, through
- * test/process/proxied.c: one question and one answer on a connection. */
+/* proxy.h - requests of the nodes to test/process/proxy, sent by
+ * test/process/proxied.c: one request and one answer per connection. */
 #pragma once
 
 #include <stdint.h>
@@ -8,9 +8,9 @@
 #define PROXY_VARIABLE "COPPICE_TEST_PROXY"
 
 enum {
-    PROXY_LISTENS = 'l', /* I listen at this port: the answer is that port */
-    PROXY_CALLS = 'c',   /* what shall I call instead of this one? 0: nobody
-                            listens there */
+    PROXY_LISTENS = 'l', /* "I listen on this port": the answer is that port */
+    PROXY_CALLS = 'c',   /* "which port replaces this one?": 0 if no node
+                            listens on it */
 };
 
 struct proxy_question {

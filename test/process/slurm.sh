@@ -1,5 +1,5 @@
 # slurm.sh - a Slurm cluster of this machine's own, for the tests that source it.
-#
+# slurm.sh - a private Slurm cluster on this machine, for tests that source it.
 #   slurm_hosts COUNT   network namespaces n1 to nCOUNT and ctl, at one switch
 #   slurm_start         slurmctld and munged on ctl, a slurmd on each other host
 #   slurm_on HOST CMD   run a command there
@@ -12,9 +12,9 @@
 # $work/slurm.
 # shellcheck shell=sh disable=SC2154
 
-# How long a launch takes depends on the load and on sanitizers. $limit_ms is eight
-# times the duration of COMMAND, at most 60 s, and at least 20 s: a load that comes
-# after COMMAND makes forty processes of Slurm wait for their turn.
+# The time of a launch depends on the load and on sanitizers. $limit_ms is eight
+# times the duration of COMMAND, within 20 s and 60 s: a load that begins after
+# COMMAND delays forty processes of Slurm.
 timed() {
     began_ms=$(date +%s%3N)
     timed_status=0
@@ -59,8 +59,8 @@ slurm_on() {
     nsenter --net="/run/netns/$host" env SLURM_CONF="$slurm_dir/slurm.conf" "$@"
 }
 
-# Each host has a name of its own, as gethostname() tells it, and sees only its
-# own processes and network devices. (slurmd needs the control groups.)
+# Each host has its own name for gethostname(), and sees only its own processes
+# and network devices. (slurmd needs the control groups.)
 slurm_daemon() { # NAME HOST COMMAND...
     daemon=$1
     name=$2
@@ -83,7 +83,7 @@ slurm_kill() {
 }
 
 # Slurm's own time-outs are longer than the limits of the tests, so that no test
-# depends on which of the two ends first.
+# depends on the order in which they expire.
 slurm_start() {
     cat >"$slurm_dir/slurm.conf" <<END
 ClusterName=coppice

@@ -18,10 +18,10 @@ stop_sshd() {
     fi
 }
 
-# configure_sshd [NAME=VALUE...] - make the keys: of the host, of who may log in,
-# and of who may not; and the configuration. What ssh starts has those variables,
-# and SHLVL, so that bash does not take it for a login and run ~/.bashrc, which
-# may do anything, and take as long.
+# configure_sshd [NAME=VALUE...] - make a host key, a user key that may log in,
+# one that may not, and the configuration. Programs started by ssh get these
+# variables, and SHLVL: without it bash runs ~/.bashrc, which may do anything
+# and take any time.
 configure_sshd() {
     sshd=$(PATH=$PATH:/usr/sbin:/sbin command -v sshd) ||
         skip "there is no sshd: install openssh-server"
@@ -48,8 +48,8 @@ TEXT
     echo "* $(cut -d ' ' -f 1,2 "$work/host_key.pub")" >"$work/known_hosts"
 }
 
-# try_port PORT ADDRESS... - an sshd listens, or has ended because somebody else
-# has that port.
+# try_port PORT ADDRESS... - wait until an sshd listens, or has ended because
+# another process has that port.
 try_port() {
     listen=
     for address in "$@"; do
@@ -74,7 +74,7 @@ try_port() {
     return 1
 }
 
-# A port that was free a moment ago.
+# Prints a port that was free a moment ago.
 free_port() {
     python3 -c 'import socket
 s = socket.socket()
@@ -101,7 +101,7 @@ start_sshd() {
 }
 
 # ssh_command KEY - print ssh's command line up to the host, as words. KEY is
-# the name of one that configure_sshd has made.
+# the name of a key of configure_sshd.
 ssh_command() {
     echo ssh -F none -T -p "$port" -i "$work/$1" -o IdentitiesOnly=yes \
         -o IdentityAgent=none -o BatchMode=yes -o ClearAllForwardings=yes \

@@ -1,9 +1,9 @@
 /* test_cuts.c - connections that are cut and healed, slow or reset, by a proxy
- * between the processes of a tree. test-hosts does this with namespaces, which
- * are not allowed everywhere.
+ * between the processes of a tree. test-hosts does this with network
+ * namespaces, which not every system allows.
  *
- * Each process stands for a host. Times have lower bounds only: an event that
- * comes before failure_timeout was not found by silence. */
+ * Each process stands for a host. Times have lower bounds only: an event before
+ * failure_timeout was not caused by silence. */
 #include <fcntl.h>
 
 #include "test/frontend/tree.h"
@@ -11,12 +11,12 @@
 #include "test/process/journal.h"
 #include "test/process/proxy.h"
 
-#define FRONT_END    0 /* as the proxy names it */
+#define FRONT_END    0 /* in commands to the proxy */
 #define HEARTBEAT_MS 200
 #define FAILURE_MS   5000
 
-/* A failure_timeout for tests in which no node may be suspected: even a loaded
- * machine does not keep a node from its links for so long. */
+/* The failure_timeout of tests in which no node may be suspected: not even a
+ * loaded machine delays a node's links that long. */
 #define PATIENT_MS 20000
 
 /* The tree of all tests: front-end 0, commnodes 1 and 2, below them 3 to 6. */
@@ -31,8 +31,8 @@ struct cables {
     FILE *answers;
 };
 
-/* Send the proxy a command. Returns the number of its answer; a failure ends the
- * test. */
+/* Send a command to the proxy. Returns the number in its answer; a failure ends
+ * the test. */
 static size_t command(struct cables *cables,
                       const char *what,
                       pid_t pid,
@@ -88,8 +88,8 @@ static void cables_end(struct cables *cables)
     rmdir(cables->directory);
 }
 
-/* AddressSanitizer checks that it is loaded first, which a preloaded library is
- * instead. Turn that check off. */
+/* Turn off AddressSanitizer's check that it is loaded first: the preloaded
+ * library is. */
 static void allow_preloading(void)
 {
     const char *options = getenv("ASAN_OPTIONS");
@@ -137,7 +137,7 @@ static void end(struct cables *cables, struct feeding *feeding)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Rank 1 is cut off by `how`, a command of the proxy. Its children are adopted,
+/* Cut rank 1 off with `how`, a command of the proxy. Its children are adopted,
  * not before the time-out. */
 static void check_silence(struct cables *cables,
                           struct feeding *feeding,
@@ -171,10 +171,9 @@ TEST(a_host_vanishes)
     end(&cables, &feeding);
 }
 
-/* Wait until rank 1 has closed its link to the front-end for silence. Until
- * then, a cable that is healed leaves it where it is: it may have given up its
- * children already, for which it has waited as long, but from another moment
- * on. */
+/* Wait until rank 1 has closed its link to the front-end for silence. If the
+ * cable is healed before, rank 1 stays in its place, but may already have given
+ * up its children: their time-out is as long, but may have begun earlier. */
 static bool await_orphan(const struct journal *journal)
 {
     uint64_t deadline_ms = feeding_now_ms() + FEEDING_PATIENCE_MS;
@@ -188,9 +187,9 @@ static bool await_orphan(const struct journal *journal)
     return false;
 }
 
-/* Rank 1 lives behind a cable that is cut in both directions, or in one, and
- * healed. A node that only does not hear can still say that it lives
- * (PROTOCOL 6.1a, 6.1b). */
+/* The cable of rank 1 is cut in one direction or in both, and healed. A node
+ * that only cannot receive can still send that it is alive (PROTOCOL 6.1a,
+ * 6.1b). */
 static void check_return(const char *how, size_t suspected)
 {
     struct cables cables;
@@ -222,7 +221,7 @@ TEST(a_node_is_deaf_for_a_while)
     check_return("deaf", 0);
 }
 
-/* What was under way arrives, and no node is suspected. */
+/* Bytes in flight arrive, and no node is suspected. */
 TEST(a_cut_is_healed_before_the_time_out)
 {
     struct timespec pause = {.tv_sec = 1};
@@ -240,7 +239,7 @@ TEST(a_cut_is_healed_before_the_time_out)
     end(&cables, &feeding);
 }
 
-/* A sync goes down and up through rank 1, so it takes at least two delays. */
+/* A sync passes rank 1 down and up, so it takes at least two delays. */
 TEST(a_connection_is_slow)
 {
     enum {

@@ -3,12 +3,12 @@
 #include "test/process/feeding.h"
 #include "test/process/journal.h"
 
-/* Tree shapes, and how fast back-ends send. */
+/* Tree shapes, and the rates at which back-ends send. */
 static const struct {
     const char *shape;
     int count;
     int rate;
-    bool deep;    /* there are commnodes below commnodes */
+    bool deep;    /* commnodes have commnodes as children */
     size_t below; /* back-ends of a commnode of the last level */
 } loads[] = {
     {"2x2x2x2", 20, 10, true, 2},
@@ -18,8 +18,8 @@ static const struct {
 };
 #define LOADS (sizeof(loads) / sizeof(*loads))
 
-/* Launch load `i`, and wait until back-ends send. `nodes`: its commnodes, upper
- * levels first. Returns how many. */
+/* Launch load `i`, and wait until back-ends send. `nodes` gets its commnodes,
+ * upper levels first. Returns their number. */
 static size_t begin_load(struct feeding *feeding,
                          size_t i,
                          pid_t nodes[NODES_MAX])
@@ -32,7 +32,7 @@ static size_t begin_load(struct feeding *feeding,
     return nodes_all(nodes);
 }
 
-/* `killed` commnodes are reported lost; no number and no back-end is. */
+/* Check that `killed` commnodes are lost, but no number and no back-end. */
 static void end_load(struct feeding *feeding, size_t killed)
 {
     CU_ASSERT(feeding_await_events(feeding, killed, 0));
@@ -56,7 +56,7 @@ TEST(one_is_killed)
     }
 }
 
-/* A commnode of the first level: below it is a subtree. */
+/* A commnode of the first level is killed, with a subtree below it. */
 TEST(one_with_a_subtree_is_killed)
 {
     struct feeding feeding;
@@ -128,13 +128,13 @@ TEST(every_commnode_after_another)
 
 enum {
     VICTIM = 3, /* is killed; its children are orphans */
-    FROZEN = 2, /* is stopped, and passes no probe on */
+    FROZEN = 2, /* is stopped, and forwards no probe */
     BELOW_FROZEN = 5
 };
 
-/* Wait until a line after the `from`-th says that a back-end has asked a child of
- * the stopped node, whose probe goes no further. `who`: how lines of that
- * back-end begin. Returns the number of the line, 0 if there is none. */
+/* Wait for a line after the `from`-th in which a back-end has asked a child of
+ * the stopped node, which forwards no probe. `who` begins that back-end's
+ * lines. Returns the line number, or 0 if there is none. */
 static int await_question(const struct journal *journal,
                           int from,
                           unsigned *adopter,
@@ -156,8 +156,8 @@ static int await_question(const struct journal *journal,
     return line;
 }
 
-/* A node dies while it adopts: its parent is stopped, so its probe cannot have
- * come back, and it cannot have answered the orphan. */
+/* A node dies while it adopts: as its parent is stopped, its probe cannot have
+ * returned, so it cannot have answered the orphan. */
 TEST(the_adopter_during_the_adoption)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -187,7 +187,7 @@ TEST(the_adopter_during_the_adoption)
     CU_ASSERT(feeding_await_events(&feeding, 2, 0));
     CU_ASSERT(feeding.was_lost[VICTIM] && feeding.was_lost[adopter]);
     CU_ASSERT(feeding_end(&feeding));
-    /* The orphan lost that link first, and was adopted then. */
+    /* The orphan lost this link first, and was adopted afterwards. */
     snprintf(words, sizeof(words), "LINK-DOWN rank %u", adopter);
     lost = journal_find(&journal, line, who, words, NULL, 0);
     adopted = journal_find(&journal, line, who, "ADOPTED", NULL, 0);

@@ -1,5 +1,5 @@
-/* test_front_end.c - the front-end is killed, and all processes that it started
- * end; or it is stopped, and nothing is lost. */
+/* test_front_end.c - if the front-end is killed, all processes that it started
+ * end; if it is stopped, nothing is lost. */
 #include <fcntl.h>
 
 #include "test/frontend/tree.h"
@@ -13,18 +13,18 @@
 #else
 #define ENDS_MS 1000
 #endif
-/* What a back-end below the killed commnode takes in addition. It ends after two
- * rounds of adoption requests without an answer. The pauses before the first three
- * rounds are 250, 500 and 1,000 ms. In the first round, a node that is about to
- * end may still answer. */
+/* The additional time of a back-end below the killed commnode. It ends after
+ * two rounds of adoption requests without an answer. The pauses before the
+ * first three rounds are 250, 500 and 1,000 ms. In the first round, a node that
+ * is about to end may still answer. */
 #define ORPHANS_END_MS 1750
-/* The load may change in that time, so a network that takes longer is tried so
- * often. It must end each time. */
+/* The load may change during that time, so a network that takes longer gets
+ * this many tries. It must end each time. */
 #define TRIES 3
 
 #define ATTACHED 6
 
-/* A front-end works until it is killed. A byte on `ready` says that it does. */
+/* A front-end that works until killed. It writes a byte to `ready` first. */
 typedef void front_end_fn(int ready);
 
 static void say_ready(int ready)
@@ -33,7 +33,7 @@ static void say_ready(int ready)
         _exit(1);
 }
 
-/* Begin to feed a tree, or exit. */
+/* Launch a tree and let its back-ends send, or exit. */
 static struct feeding begin(const char *shape)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -67,7 +67,7 @@ static void is_wide(int ready)
     go_on(&feeding, ready);
 }
 
-/* Some of its children were started by another node. */
+/* A front-end that has adopted children which another node started. */
 static void has_adopted(int ready)
 {
     struct feeding feeding = begin("2x2x2x2");
@@ -81,7 +81,7 @@ static void has_adopted(int ready)
     go_on(&feeding, ready);
 }
 
-/* Its back-ends were not started by Coppice. */
+/* A front-end whose back-ends were not started by Coppice. */
 static void is_joined(int ready)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -237,7 +237,7 @@ TEST(a_call_that_never_returns_ends_with_it)
     CU_ASSERT(end_of(hangs, false) >= 0);
 }
 
-/* Exits with 0 if all numbers were received. */
+/* A front-end that exits with 0 if all numbers were received. */
 static void is_stopped(int ready)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -253,8 +253,8 @@ static void is_stopped(int ready)
     _exit(feeding_end(&feeding) ? 0 : 2);
 }
 
-/* PROTOCOL 11.3: stopped for three times failure_timeout, as by a debugger, while
- * back-ends send. When it continues, nothing is missing. */
+/* PROTOCOL 11.3: the front-end is stopped for three times failure_timeout while
+ * back-ends send. After it continues, nothing is missing. */
 TEST(a_stop_costs_nothing)
 {
     const struct timespec stop = {.tv_sec = 3};

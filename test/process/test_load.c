@@ -9,7 +9,7 @@
 #define LOAD_S        10
 #define BUSY_PER_CORE 4
 #define BUSY_MAX      1024
-#define NUMBERS       200 /* of each back-end, in a round */
+#define NUMBERS       200 /* of each back-end, per round */
 #define RATE          100
 
 static pid_t busy[BUSY_MAX];

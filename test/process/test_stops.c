@@ -1,13 +1,13 @@
 /* test_stops.c - commnodes are stopped (SIGSTOP) and continued.
  *
- * A node that was stopped for so long that its children have left it must do no
- * harm when it is continued. (In Flux it did, and the damage cascaded.) */
+ * A node that is stopped until its children have left it must do no harm when
+ * it continues. (In Flux it did, and the damage cascaded.) */
 #include "test/frontend/tree.h"
 #include "test/process/feeding.h"
 #include "test/share.h"
 
-/* Times of these networks. Noticing a stop takes FAILURE_MS, which is long enough
- * that on a busy machine no other node is suspected. */
+/* The times of these networks. A stop is noticed after FAILURE_MS, long enough
+ * that no other node is suspected on a busy machine. */
 #define HEARTBEAT_MS 200
 #define FAILURE_MS   6000
 
@@ -50,8 +50,8 @@ static void end_load(struct feeding *feeding)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Stop a node until it is suspected, then continue it: it is back in the tree,
- * and neither it nor a child of it is reported lost. */
+/* Stop a node until it is suspected, then continue it: it returns to the tree,
+ * and neither the node nor any child is reported lost. */
 static void check_stop(size_t load, bool last)
 {
     struct feeding feeding;
@@ -82,7 +82,7 @@ TEST(nor_does_a_node_with_a_subtree)
         check_stop(i, false);
 }
 
-/* Both commnodes of the first level: all paths to the front-end. */
+/* Both commnodes of the first level are stopped: all paths to the front-end. */
 TEST(the_whole_first_level_is_stopped)
 {
     struct feeding feeding;
@@ -100,7 +100,7 @@ TEST(the_whole_first_level_is_stopped)
     end_load(&feeding);
 }
 
-/* Continue the first of `nodes` when all others have ended. */
+/* Continue the first of `nodes` after all others have ended. */
 static void *continue_last(void *nodes)
 {
     const pid_t *pid = nodes;
@@ -112,8 +112,8 @@ static void *continue_last(void *nodes)
     return NULL;
 }
 
-/* A node is stopped while the network is shut down, and continued when all others
- * have ended: it learns of the end, and need not be killed. */
+/* A node is stopped during the shutdown, and continued after all others have
+ * ended: it learns of the end, and is not killed. */
 TEST(a_stopped_node_misses_the_shutdown)
 {
     struct feeding feeding;
@@ -130,8 +130,8 @@ TEST(a_stopped_node_misses_the_shutdown)
     CHECK_OK(pthread_join(thread, NULL));
 }
 
-/* A stopped node is never continued: the shutdown does not wait for as long as a
- * commnode may take to end the nodes below it. */
+/* A stopped node is never continued: the shutdown does not give it the time
+ * that a commnode has to end the nodes below it. */
 TEST(a_stopped_node_does_not_delay_the_shutdown)
 {
     struct feeding feeding;
@@ -150,8 +150,8 @@ TEST(a_stopped_node_does_not_delay_the_shutdown)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* A stop that ends well before the time-out, even if we continue the node late,
- * causes no suspicion. */
+/* A stop that ends well before the time-out, even if the test continues the
+ * node late, causes no suspicion. */
 TEST(a_short_stop_is_not_noticed)
 {
     struct timespec pause = {.tv_nsec = 500000000};
@@ -169,12 +169,11 @@ TEST(a_short_stop_is_not_noticed)
     }
 }
 
-/* The process groups of a tool that a shell starts become orphaned when the
- * process that started them dies, and the kernel ends the stopped members of an
- * orphaned group. So run in a session of its own: stop a process, kill the
- * commnode that started it, and continue it when the loss is reported. It is
- * adopted, and nothing is missing. `router`: it is a commnode, else a back-end.
- * Does not return. */
+/* In a session of its own, stop a process, kill the commnode that started it,
+ * and continue it when the loss is reported. It is adopted, and nothing is
+ * missing. In the session of a shell, the kernel would end the stopped process,
+ * as its process group becomes orphaned. `router`: the process is a commnode,
+ * not a back-end. Does not return. */
 static void stop_below_a_victim(bool router)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
@@ -197,7 +196,7 @@ static void stop_below_a_victim(bool router)
     right = kill(nodes[0], SIGKILL) == 0 &&
             feeding_await_events(&feeding, 1, router ? 1 : 0) &&
             feeding_await_moves(&feeding, router ? 0 : 1);
-    kill(below[0], SIGCONT); /* if it is gone, the rest fails */
+    kill(below[0], SIGCONT); /* if the process is gone, the rest fails */
     right = right && feeding_await_events(&feeding, 1, router ? 2 : 0) &&
             feeding_await_moves(&feeding, router ? 0 : 2) &&
             feeding_is_whole(&feeding) && feeding_end(&feeding);

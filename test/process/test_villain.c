@@ -1,6 +1,6 @@
-/* test_villain.c - a back-end sends what it may not send (PROTOCOL 2.5): an event
- * says so, its link is closed, and all other back-ends stay members. All that is
- * refused: test/protocol/test_permit.c. */
+/* test_villain.c - a back-end sends a forbidden frame (PROTOCOL 2.5): an event
+ * says so, its link is closed, and all other back-ends stay members. All
+ * forbidden frames: test/protocol/test_permit.c. */
 #include <stdio.h>
 
 #include "test/frontend/tree.h"
@@ -46,7 +46,7 @@ static struct cop_stream *open_others(struct cop_network *network)
     return stream;
 }
 
-/* The event is about the villain, not about another node. */
+/* Check that the event is about the villain. */
 static void check_event(const struct cop_event *event)
 {
     bool harm = event->rank != (uint32_t)atoi(VILLAIN);
@@ -57,8 +57,8 @@ static void check_event(const struct cop_event *event)
     CU_ASSERT_FALSE(harm);
 }
 
-/* The others answer 3, and are summed up. The one filter state of the villain
- * that is accepted may come first. */
+/* The other back-ends answer 3, and the sum is right. The one filter state of
+ * the villain that is accepted may come first. */
 static void check_answer(struct cop_stream *stream)
 {
     struct cop_packet *packet;

@@ -2,9 +2,9 @@
  *
  *   villain OFFENCE RANK MEMBER
  *
- * The process of that rank writes its frames itself, without the protocol's
- * state machine: it joins as any back-end does, commits OFFENCE, and ends when
- * its link is closed. The other processes execute MEMBER, the tests' back-end. */
+ * The process of rank RANK writes its frames itself, without the protocol's
+ * state machine: it joins like any back-end, commits OFFENCE, and ends when its
+ * link is closed. Other processes execute MEMBER, the tests' back-end. */
 #include <err.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 #define GONE (TABLE_FAILED - 1) /* as in protocol/heal/record.c */
 
-#define STATES    300 /* of so many bytes each */
+#define STATES    300 /* of STATE_LEN bytes each */
 #define STATE_LEN (1 << 20)
 
 struct villain {
@@ -48,7 +48,7 @@ static uint32_t peek_rank(void)
     if (!variable)
         errx(2, "not started by a network");
     while (bootstrap_decode(&bootstrap, bytes, (size_t)n) < 0) {
-        /* what has arrived is readable already: wait for the rest */
+        /* bytes that have arrived stay readable: wait for the rest */
         n = recv(atoi(variable), bytes, sizeof(bytes), MSG_PEEK);
         if (n <= 0)
             err(2, "bootstrap");
@@ -179,7 +179,7 @@ static void join(struct villain *villain)
 
 /* ---- offences ---- */
 
-/* Say that all other back-ends have ended. */
+/* A frame that says that all other back-ends have ended. */
 static struct frame gone(const struct villain *villain)
 {
     uint32_t own = villain->bootstrap->rank;
@@ -238,7 +238,7 @@ static int commit(struct villain *villain, const char *name)
 
 int main(int argc, char **argv)
 {
-    static struct villain villain; /* reachable at the end: not a leak */
+    static struct villain villain; /* static, so never a leak */
     struct cop_error error = {""};
 
     if (argc != 4)
