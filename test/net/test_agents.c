@@ -12,7 +12,7 @@
 #include "test/check.h"
 #include "topology/topology.h"
 
-static struct bootstrap *frontend; /* of the network that is looked at */
+static struct bootstrap *frontend; /* of the network under test */
 
 static void launch(const char *text, char *const *start_argv)
 {
@@ -90,7 +90,7 @@ TEST(agent_knows_its_host)
     CU_ASSERT(!agents_is_own("node7"));
 }
 
-/* The nodes whose parent is on another host; the others are their parent's. */
+/* The nodes whose parent is on another host; their parents start the others. */
 TEST(agent_starts_the_heads_of_its_host)
 {
     char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
@@ -124,7 +124,7 @@ TEST(agent_starts_the_heads_of_its_host)
     CU_ASSERT_STRING_EQUAL(bootstrap.parent_address, "127.0.0.3 20002");
     topology_free(bootstrap.subtree);
 
-    /* its parent is missing */
+    /* the parent is missing */
     CHECK_OK(
         agents_bootstrap(&bootstrap, frontend, second, 0, address, &error));
     CU_ASSERT_EQUAL(bootstrap.depth, 1);
@@ -134,7 +134,7 @@ TEST(agent_starts_the_heads_of_its_host)
     unsetenv("SLURMD_NODENAME");
 }
 
-/* A launch that has failed without the hosts b and x is made again. */
+/* A launch that has failed is repeated without the hosts b and x. */
 TEST(hosts_that_are_left_out_get_no_agent)
 {
     char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
@@ -199,7 +199,7 @@ TEST(unknown_host_of_a_parent_is_named)
     bootstrap_free(frontend);
 }
 
-/* A connection that ends with something unread is reset, not closed. */
+/* A connection closed with unread bytes would be reset. */
 TEST(agent_reads_all_that_the_front_end_writes)
 {
     char *run[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};
@@ -213,7 +213,7 @@ TEST(agent_reads_all_that_the_front_end_writes)
     pid_t pid;
 
     launch("fe:0 => far:0;", run);
-    frontend->backend_argv[0][0] = '/'; /* which cannot be started */
+    frontend->backend_argv[0][0] = '/'; /* a program that cannot be started */
     frontend->missing = COP_MISSING_SKIP;
     CHECK_OK(bootstrap_encode(frontend, &bytes, &len));
     bootstrap_free(frontend);

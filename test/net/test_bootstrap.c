@@ -1,4 +1,4 @@
-/* test_bootstrap.c - what a node is told at its birth, and session files. */
+/* test_bootstrap.c - the bootstrap of a node, and session files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -53,7 +53,7 @@ TEST(front_ends_is_complete)
     bootstrap_free(bootstrap);
 }
 
-/* All that a child is told arrives: for a commnode and for a back-end. */
+/* The whole bootstrap arrives, at a commnode and at a back-end. */
 TEST(children_are_told_everything)
 {
     struct bootstrap *parent = front_end("2x2");
@@ -93,7 +93,7 @@ TEST(children_are_told_everything)
     bootstrap_free(parent);
 }
 
-/* Damaged bytes are refused, or decode to something whole: never a crash. */
+/* Damaged bytes are refused, or decode to a valid bootstrap: never a crash. */
 TEST(damaged_bytes_are_refused)
 {
     struct bootstrap *parent = front_end("2x2");
@@ -272,7 +272,7 @@ TEST(session_file_of_others_is_refused)
 }
 
 /* The file names directories whose filters are run, so root does not trust
- * another user's either. Only root can try. */
+ * another user's file either. Only root can test that. */
 TEST(session_file_of_another_user_is_refused)
 {
     struct bootstrap *read;
@@ -287,8 +287,8 @@ TEST(session_file_of_another_user_is_refused)
     unlink(path);
 }
 
-/* With few descriptors a node gets an error, children or none. Runs in a
- * process of its own: the limit cannot be raised again. */
+/* With few descriptors a node gets an error, with or without children. Runs in
+ * its own process, as the limit cannot be raised again. */
 static int check_few_descriptors(struct bootstrap *bootstrap)
 {
     struct rlimit few = {.rlim_cur = 32, .rlim_max = 32};
@@ -321,7 +321,7 @@ TEST(few_descriptors_are_an_error)
     unlink(path);
 }
 
-/* Cut anywhere, or with a byte that does not belong: refused. */
+/* A file that is cut anywhere, or that has a wrong byte, is refused. */
 TEST(damaged_session_file_is_refused)
 {
     char copy[sizeof(session_text)];

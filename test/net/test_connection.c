@@ -1,4 +1,4 @@
-/* test_connection.c - links over real sockets: handshake, frames, ends. */
+/* test_connection.c - links over real sockets: handshake, frames, closing. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +21,12 @@
 #include "test/patience.h"
 #include "wire/limits.h"
 
-/* No test waits longer than this, on a busy machine. */
+/* No test waits longer than this, even on a busy machine. */
 #define PATIENCE_S (PATIENCE_MS / 1e3)
 
 #define FRAMES 2000
 
-/* One end: a set with at most one connection that is looked at. */
+/* One end: a set with at most one connection under test. */
 struct end {
     struct connections *set;
     struct connection *connection; /* up */
@@ -37,17 +37,17 @@ struct end {
     char text[256];
     size_t frame_count;
     size_t byte_count;
-    size_t part_count; /* reads that made no frame whole */
+    size_t part_count; /* reads that completed no frame */
     uint32_t next;     /* number of the next frame expected */
-    bool wrong;        /* one was not as it should be */
-    size_t echo;       /* send so many frames back at once */
-    bool close_it;     /* close upon the first frame */
+    bool wrong;        /* a frame was not as expected */
+    size_t echo;       /* send this many frames back at once */
+    bool close_it;     /* close on the first frame */
     uint64_t heard_ms; /* of the last frame */
 };
 
 static struct ev_loop *loop;
 static bool out_of_patience;
-static bool no_buffers; /* nothing can be sent, and the sockets are whole */
+static bool no_buffers; /* no send succeeds, though the sockets work */
 
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
@@ -57,7 +57,7 @@ ssize_t send(int fd, const void *bytes, size_t len, int flags)
     return -1;
 }
 static struct end ends[2]; /* acceptor, dialer */
-static int sockets[2];     /* theirs */
+static int sockets[2];     /* of these ends */
 static const unsigned char keys[2][HANDSHAKE_KEY_LEN] = {{1}, {2}};
 static const unsigned char session[HANDSHAKE_SESSION_LEN] = {3};
 
@@ -189,7 +189,7 @@ static void connect_pair(int fds[2])
     CHECK_OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
 }
 
-/* Run the loop, one flush a turn, until `done`. */
+/* Run the loop, with one flush per turn, until `done`. */
 #define RUN_UNTIL(done)                                                        \
     do {                                                                       \
         flush_all();                                                           \
@@ -207,8 +207,8 @@ static void flush_all(void)
             connections_flush(ends[i].set, false);
 }
 
-/* What has been sent may take a moment to come, also on one machine: how much
- * of it there is, or -1. */
+/* Bytes sent may take a moment to arrive, even on one machine. Returns the
+ * number of bytes received, or -1. */
 static ssize_t receive(int fd, void *bytes, size_t len)
 {
     struct pollfd waited = {.fd = fd, .events = POLLIN};
@@ -240,14 +240,14 @@ static void begin_link(const unsigned char *dialer_key)
     CHECK_OK(connection_new(ends[1].set, sockets[1], true, 2));
 }
 
-/* A link whose ends have proved themselves. */
+/* Make a link whose ends have both authenticated. */
 static void begin_proved_link(void)
 {
     begin_link(keys[0]);
     RUN_UNTIL(ends[0].connection && ends[1].connection);
 }
 
-/* Have the dialer send `count` frames of `len` bytes. */
+/* Let the dialer send `count` frames of `len` bytes. */
 static void send_frames(uint32_t count, size_t len)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -274,7 +274,7 @@ TEST(link_comes_up)
     CU_ASSERT_EQUAL(ends[1].peer.rank, 2);
     CU_ASSERT(!connection_is_dialer(ends[0].connection));
     CU_ASSERT(connection_is_dialer(ends[1].connection));
-    connections_hang_up(ends[1].set); /* what is up stays */
+    connections_hang_up(ends[1].set); /* established connections stay */
     flush_all();
     CU_ASSERT(!ends[1].down && ends[1].connection);
     finish();
@@ -290,8 +290,8 @@ TEST(wrong_key_is_said_at_both_ends)
     finish();
 }
 
-/* Frames of all sizes, copied and by reference, arrive in order and whole,
- * in both directions at once, although the sockets are full again and again. */
+/* Frames of all sizes, copied and by reference, arrive whole and in order, in
+ * both directions at once, although the sockets are often full. */
 TEST(frames_arrive_in_order)
 {
     static const size_t lens[] = {0,     1,      100, 16383, 16384,  16385,
@@ -317,8 +317,8 @@ TEST(frames_arrive_in_order)
     finish();
 }
 
-/* Each read of a frame that is not whole yet is told: the other end lives
- * (PROTOCOL 6.1). One that brings a whole frame is told as that. */
+/* Each read of an incomplete frame is reported: the other end is alive
+ * (PROTOCOL 6.1). A read that completes a frame is reported as that frame. */
 TEST(parts_of_a_frame_are_told)
 {
     struct frame small = numbered(0, 4), large = numbered(1, 20 << 20);
@@ -339,7 +339,7 @@ static uint64_t now_ms(void)
     return helm_clock_us() / 1000;
 }
 
-/* Nothing comes to the acceptor for a while: its link is at rest then. */
+/* Let the acceptor receive nothing for a while, until its link is at rest. */
 static void come_to_rest(uint64_t *at_ms)
 {
     connections_tick(ends[0].set, *at_ms += LIMIT_HEARTBEAT_MS);
@@ -354,7 +354,7 @@ static void send_beat(void)
     flush_all();
 }
 
-/* Wait until `len` bytes wait at the acceptor, whether it is woken or not. */
+/* Wait until `len` bytes wait at the acceptor, whether or not it is woken. */
 static void wait_bytes(int len)
 {
     uint64_t until_ms = now_ms() + PATIENCE_MS;
@@ -367,8 +367,8 @@ static void wait_bytes(int len)
     CU_ASSERT_EQUAL(there, len);
 }
 
-/* PROTOCOL 6.1e: on a link at rest a heartbeat that is repeated wakes no process.
- * It is read with the next tick, and counts from when it came. */
+/* PROTOCOL 6.1e: on a link at rest a repeated heartbeat wakes no process. It is
+ * read with the next tick, and counts from the time it arrived. */
 TEST(a_repeated_heartbeat_wakes_no_process)
 {
     uint64_t at_ms = now_ms(), sent_ms, came_ms, tick_ms;
@@ -391,21 +391,21 @@ TEST(a_repeated_heartbeat_wakes_no_process)
     connections_tick(ends[0].set, tick_ms);
     CU_ASSERT_EQUAL(ends[0].frame_count, 3);
     CU_ASSERT_EQUAL(ends[0].part_count, 0);
-    /* The system's clock ticks every 10 ms, or more often. What passes between
-     * tick_ms and the read makes it earlier. */
+    /* The system's clock ticks every 10 ms or less. Time between tick_ms and
+       the read makes the heartbeat earlier. */
     CU_ASSERT(ends[0].heard_ms + 20 + (now_ms() - tick_ms) >= sent_ms);
     CU_ASSERT(ends[0].heard_ms <= came_ms + 20);
     finish();
 }
 
-/* Send a part of `bytes`, without a frame of its own, to the acceptor. */
+/* Send `bytes`, which are no frame of their own, to the acceptor. */
 static void send_raw(const unsigned char *bytes, size_t len)
 {
     CU_ASSERT_EQUAL(send(sockets[1], bytes, len, 0), (ssize_t)len);
 }
 
-/* PROTOCOL 6.1e: everything else wakes a link at rest, its end and the last bytes
- * of a long frame included. */
+/* PROTOCOL 6.1e: everything else wakes a link at rest, including the link's end
+ * and the last bytes of a long frame. */
 TEST(all_else_wakes_a_link_at_rest)
 {
     struct frame small = numbered(0, 0), large = numbered(1, 100);
@@ -421,7 +421,7 @@ TEST(all_else_wakes_a_link_at_rest)
     come_to_rest(&at_ms);
     connection_send(ends[1].connection, &small);
     RUN_UNTIL(ends[0].frame_count == 2);
-    send_beat(); /* it is not at rest any more */
+    send_beat(); /* the link is no longer at rest */
     RUN_UNTIL(ends[0].frame_count == 3);
     come_to_rest(&at_ms);
     send_raw(bytes, len - 1);
@@ -431,7 +431,7 @@ TEST(all_else_wakes_a_link_at_rest)
     come_to_rest(&at_ms);
     send_raw(bytes, 7);
     wait_bytes(7);
-    connections_tick(ends[0].set, now_ms()); /* it reads a part of a header */
+    connections_tick(ends[0].set, now_ms()); /* reads a part of a header */
     CU_ASSERT_EQUAL(ends[0].part_count, 2);
     send_raw(bytes + 7, 1);
     RUN_UNTIL(ends[0].part_count == 3);
@@ -443,7 +443,7 @@ TEST(all_else_wakes_a_link_at_rest)
     finish();
 }
 
-/* Many small frames leave with one flush, and the queue shrinks again. */
+/* Many small frames are sent by one flush, and the queue shrinks afterwards. */
 TEST(small_frames_are_gathered)
 {
     begin_proved_link();
@@ -455,7 +455,7 @@ TEST(small_frames_are_gathered)
     finish();
 }
 
-/* What was queued before the close arrives before the end. */
+/* Bytes queued before the close arrive before the end of the connection. */
 TEST(close_sends_what_is_queued)
 {
     begin_proved_link();
@@ -484,7 +484,7 @@ TEST(close_from_within_a_frame)
 
 /* ---- strangers ---- */
 
-/* An acceptor, and our own plain socket at the other end. */
+/* Make an acceptor, and a plain socket of the test at the other end. */
 static int begin_stranger(uint32_t handshake_ms)
 {
     int fds[2];
@@ -497,7 +497,7 @@ static int begin_stranger(uint32_t handshake_ms)
 
 TEST(silence_ends_at_the_deadline)
 {
-    ev_tstamp start = ev_time(); /* ours is earlier than that of the loop */
+    ev_tstamp start = ev_time(); /* the test's clock is ahead of the loop's */
     int fd = begin_stranger(50);
 
     RUN_UNTIL(ends[0].down);
@@ -529,7 +529,7 @@ TEST(end_in_the_handshake_is_told)
     finish();
 }
 
-/* More unproved connections than allowed: the oldest goes (PROTOCOL 1.2). */
+/* Of too many unproved connections the oldest is closed (PROTOCOL 1.2). */
 TEST(oldest_unproved_goes_first)
 {
     int first = begin_stranger(PATIENCE_MS);
@@ -551,7 +551,7 @@ TEST(oldest_unproved_goes_first)
     finish();
 }
 
-/* Calls of strangers do not end our own call, however old it is. */
+/* Connections of strangers do not end a node's own dial, however old it is. */
 TEST(strangers_do_not_end_our_own_call)
 {
     int stranger = begin_stranger(PATIENCE_MS);
@@ -565,12 +565,12 @@ TEST(strangers_do_not_end_our_own_call)
         connect_pair(more[i]);
         ends[0].down = false;
         CHECK_OK(connection_new(ends[0].set, more[i][0], false, RANK_NONE));
-        CU_ASSERT(ends[0].down); /* a stranger that called before */
+        CU_ASSERT(ends[0].down); /* an earlier stranger's connection */
     }
     do
         n = recv(own[1], bytes, sizeof(bytes), MSG_DONTWAIT);
     while (n > 0);
-    CU_ASSERT(n < 0 && errno == EAGAIN); /* not its end */
+    CU_ASSERT(n < 0 && errno == EAGAIN); /* the dial has not ended */
     close(stranger);
     close(own[1]);
     for (size_t i = 0; i < 3; i++)
@@ -578,7 +578,7 @@ TEST(strangers_do_not_end_our_own_call)
     finish();
 }
 
-/* To wake the loop is all. */
+/* Does nothing else than wake the loop. */
 static void on_readable(struct ev_loop *l, ev_io *io, int events)
 {
     (void)l;
@@ -586,7 +586,7 @@ static void on_readable(struct ev_loop *l, ev_io *io, int events)
     (void)events;
 }
 
-/* A peer that has proved itself, of which we hold the socket. */
+/* Make a peer that has authenticated; the test holds its socket. */
 static int begin_proved(void)
 {
     struct handshake_identity own = {5, 0, NODE_BACKEND};
@@ -616,7 +616,7 @@ static int begin_proved(void)
     return fd;
 }
 
-/* What a proved peer sends wrongly ends its link, with a sentence. */
+/* A wrong frame of an authenticated peer ends its link, with a message. */
 static void try_wrong_frame(unsigned char *header, int code, const char *word)
 {
     int fd = begin_proved();
@@ -656,7 +656,7 @@ TEST(end_in_the_middle_of_a_frame_is_told)
     finish();
 }
 
-/* A reset is told once, and what is sent afterwards harms nobody. */
+/* A reset is reported once; sends after it do no harm. */
 TEST(reset_in_the_middle_is_told)
 {
     struct linger now = {1, 0};
@@ -677,8 +677,8 @@ TEST(reset_in_the_middle_is_told)
     finish();
 }
 
-/* An error of which the socket knows nothing ends the link too, at both ends;
- * what had come is read before. */
+/* An error that the socket does not know also ends the link, at both ends;
+ * bytes received before are read first. */
 TEST(a_failed_send_ends_the_link)
 {
     struct frame frame;
@@ -702,8 +702,8 @@ TEST(a_failed_send_ends_the_link)
     finish();
 }
 
-/* PROTOCOL 1.4: no signal comes of a write to an end that is gone, be it of one
- * part or of several. */
+/* PROTOCOL 1.4: a write to a closed end raises no signal, with one part or with
+ * several. */
 TEST(a_write_to_nobody_raises_no_signal)
 {
     static const size_t lens[] = {4, 100000};
@@ -744,8 +744,8 @@ static void on_dialed(void *arg, int fd, const char *text)
     snprintf(dial_text, sizeof(dial_text), "%s", text);
 }
 
-/* Begin to call, as dial_new() does. On the same host it may be answered at
- * once; then all is as if on_dialed() had said so. */
+/* Begin to dial, as dial_new() does. On the same host the connection may be
+ * made at once; then the result is as if on_dialed() had reported it. */
 static int call(struct dial **out, const char *addresses)
 {
     int fd = -1;
@@ -754,7 +754,7 @@ static int call(struct dial **out, const char *addresses)
     *out = NULL;
     dial_result = 1;
     r = dial_new(out, loop, addresses, PATIENCE_MS, on_dialed, NULL, &fd);
-    CU_ASSERT_EQUAL(dial_result, 1); /* never from within */
+    CU_ASSERT_EQUAL(dial_result, 1); /* never within the call */
     if (r <= 0)
         return r;
     CU_ASSERT_PTR_NULL(*out);
@@ -771,7 +771,7 @@ static int option_of(int fd, int option)
     return value;
 }
 
-/* What the listener is told. */
+/* The bootstrap of the listener. */
 static struct bootstrap bootstrap = {
     .networks = (char[]){""},
     .loopback = true,
@@ -788,7 +788,7 @@ TEST(call_is_answered)
     CHECK_OK(call(&dial, listener_address(listener)));
     RUN_UNTIL(dial_result <= 0 && accepted_fd >= 0);
     CHECK_IS(dial_result, 0);
-    /* inherited, so that nobody sets them for each call */
+    /* inherited from the listener, not set for each connection */
     CU_ASSERT_EQUAL(option_of(accepted_fd, TCP_NODELAY), 1);
     CU_ASSERT_EQUAL(option_of(accepted_fd, TCP_USER_TIMEOUT), 3 * 700);
     close(dialed_fd);
@@ -799,7 +799,7 @@ TEST(call_is_answered)
     finish();
 }
 
-/* Nobody is at the first address, so the second is called at once. */
+/* No node is at the first address, so the second is tried at once. */
 TEST(next_address_is_tried)
 {
     char text[LIMIT_ADDRESS + 64];
@@ -835,7 +835,7 @@ TEST(nobody_there_is_told)
     finish();
 }
 
-/* Refused means: by all. */
+/* A dial is refused only if all addresses refuse. */
 TEST(one_refusal_is_not_all)
 {
     static const char *const addresses[] = {
@@ -855,7 +855,7 @@ TEST(one_refusal_is_not_all)
     finish();
 }
 
-/* A handshake that we began is given up without a word. */
+/* The dialer gives up a handshake without sending anything. */
 TEST(hanging_up_says_nothing)
 {
     char hello[2 * HANDSHAKE_HELLO_LEN];
@@ -874,7 +874,7 @@ TEST(hanging_up_says_nothing)
     finish();
 }
 
-/* Three times the time-out, or the most that the system takes. */
+/* Three times the time-out, or the system's maximum. */
 TEST(any_time_out_is_set)
 {
     static const struct {
@@ -884,7 +884,7 @@ TEST(any_time_out_is_set)
         {1, 3},
         {3000, 9000},
         {INT_MAX / 3 - 1, INT_MAX / 3 * 3 - 3},
-        {1431655766, INT_MAX}, /* three times of it, less 2^32, are 2 */
+        {1431655766, INT_MAX}, /* three times it, less 2^32, is 2 */
         {UINT32_MAX, INT_MAX},
     };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -5,7 +5,7 @@
 #include "test/check.h"
 #include "wire/limits.h"
 
-/* Where things are in a hello: as on the wire, for tests that damage one. */
+/* Offsets in a hello on the wire, for tests that damage one. */
 #define AT_VERSION   5
 #define AT_DIRECTION 6
 #define AT_STATUS    7
@@ -32,7 +32,7 @@ static void begin(void)
     handshake_init(&acceptor, key, session, false, &parent, RANK_NONE, nonce_b);
 }
 
-/* Give what `from` has to say to `to`, `step` bytes at a time. */
+/* Pass the output of `from` to `to`, `step` bytes at a time. */
 static int pass_on(struct handshake *from, struct handshake *to, size_t step)
 {
     unsigned char copy[HANDSHAKE_OUTPUT_LEN];
@@ -80,7 +80,7 @@ TEST(bytes_may_come_one_by_one)
     CHECK_IS(pass_on(&dialer, &acceptor, 1), 1);
 }
 
-/* Frames may follow the proof at once: they are left to the caller. */
+/* Frames may follow the proof directly: they are left to the caller. */
 TEST(what_comes_behind_the_proof_is_left)
 {
     unsigned char bytes[HANDSHAKE_PROOF_LEN + 5] = {0};
@@ -119,7 +119,7 @@ TEST(wrong_key_is_found_by_the_dialer)
     CHECK_IS(pass_on(&acceptor, &dialer, 1000), -EACCES);
 }
 
-/* A dialer without the key cannot answer, whatever it sends as its proof. */
+/* A dialer without the key cannot answer, whatever proof it sends. */
 TEST(wrong_key_is_found_by_the_acceptor)
 {
     unsigned char proof[HANDSHAKE_PROOF_LEN] = {0};
@@ -190,8 +190,8 @@ TEST(what_is_no_hello_is_refused)
     CHECK_IS(with_byte(AT_RESERVED + 1, 1), -EPROTO);
 }
 
-/* Each byte of both hellos is under the proofs: changing one on the way is
- * found by one end or the other. */
+/* The proofs cover each byte of both hellos: if one is changed in transit, one
+ * of the ends finds it. */
 TEST(every_byte_is_under_the_proof)
 {
     unsigned char hello[HANDSHAKE_HELLO_LEN];
@@ -220,7 +220,7 @@ TEST(every_byte_is_under_the_proof)
     }
 }
 
-/* A dialer's own words are no answer to it. */
+/* The dialer's own bytes, sent back, are no answer. */
 TEST(reflection_is_refused)
 {
     struct handshake copy;
@@ -230,7 +230,7 @@ TEST(reflection_is_refused)
     CHECK_IS(pass_on(&copy, &dialer, 1000), -EPROTO);
 }
 
-/* An old run, recorded in full, proves nothing to a new acceptor. */
+/* A recorded handshake proves nothing to a new acceptor. */
 TEST(replay_is_refused)
 {
     unsigned char hello[HANDSHAKE_HELLO_LEN];
@@ -256,7 +256,7 @@ TEST(replay_is_refused)
     CHECK_IS(handshake_take(&acceptor, &bytes, &len), -EACCES);
 }
 
-/* Nothing of ours is said to one that is refused. */
+/* A refused peer receives no bytes of this node. */
 TEST(refusal_says_nothing_of_us)
 {
     const unsigned char *output;

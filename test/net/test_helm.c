@@ -49,18 +49,18 @@ static bool is_stopping(void *arg)
     return stopping;
 }
 
-/* Have the helm until the end. */
+/* Own the helm until the end. */
 static void *own(void *arg)
 {
     (void)arg;
     atomic_store(&owner_id, (int)syscall(SYS_gettid));
-    helm_lock(helm); /* CUnit is for one thread: nothing is checked here */
+    helm_lock(helm); /* CUnit supports one thread: nothing is checked here */
     helm_wait(helm, is_stopping, NULL, COP_FOREVER);
     helm_unlock(helm);
     return NULL;
 }
 
-/* Whether the owner sleeps: in the poll, or for the lock. */
+/* Whether the owner sleeps, in the poll or for the lock. */
 static bool owner_sleeps(void)
 {
     char path[64], line[512], state = 0;
@@ -87,7 +87,7 @@ static void await_owner(void)
     }
 }
 
-/* With the lock held: let the owner come to its poll. */
+/* With the lock held, wait until the owner is in its poll. */
 static void await_poll(void)
 {
     uint64_t deadline_us = helm_clock_us() + UINT64_C(1000) * PATIENCE_MS;
@@ -112,7 +112,7 @@ static bool is_driven(void)
     return driven;
 }
 
-/* The timer of the helm, which is all that a sleeping thread looks at. */
+/* The helm's timer, the only descriptor that a sleeping thread polls. */
 static int timer_of_helm(void)
 {
     char path[64], text[64];
@@ -129,8 +129,8 @@ static int timer_of_helm(void)
     return -1;
 }
 
-/* The thread that drives leaves the news of the end to any other that sleeps.
- * On one processor, which others want too, it hears of it late. */
+/* At the end the thread that drives leaves the timer readable for other
+ * sleepers. On one busy processor it learns of the end late. */
 TEST(end_is_told_to_all)
 {
     uint64_t deadline_us = helm_clock_us() + UINT64_C(1000) * PATIENCE_MS;
@@ -164,8 +164,8 @@ TEST(end_is_told_to_all)
     CHECK_OK(sched_setaffinity(0, sizeof(all), &all));
 }
 
-/* One processor for all threads, on which none preempts another that runs when
- * it is woken: the thread that unlocks goes on. */
+/* Put all threads on one processor, where a woken thread does not preempt: the
+ * thread that unlocks continues. */
 static void share_a_processor(void)
 {
     const struct sched_param none = {0};
@@ -179,8 +179,8 @@ static void share_a_processor(void)
     CHECK_OK(sched_setscheduler(0, SCHED_BATCH, &none));
 }
 
-/* The owner of the helm comes back from its poll, and waits for the lock. It
- * has a turn before a thread that gives the lock up and asks for it again. */
+/* The owner of the helm returns from its poll, and waits for the lock. It has a
+ * turn before a thread that unlocks and locks again. */
 TEST(the_owner_goes_first)
 {
     pthread_t owner;
@@ -196,7 +196,7 @@ TEST(the_owner_goes_first)
         await_poll();
         before = turns;
         helm_wake(helm);
-        await_owner(); /* the poll is over: it sleeps for the lock */
+        await_owner(); /* the poll is over: the owner sleeps for the lock */
         helm_unlock(helm);
         CHECK_OK(helm_lock(helm));
         missed += turns == before;

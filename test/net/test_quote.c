@@ -1,4 +1,4 @@
-/* test_quote.c - what of a program's output is quoted in an error. */
+/* test_quote.c - the part of a program's output that an error quotes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ TEST(equal_lines_are_quoted_once)
     check_text(&quote, "tool: no link to the parent; tool: no link");
 }
 
-/* What srun printed when a host had died, in an order that has been seen. */
+/* The output of srun when a host had died, in an observed order. */
 TEST(the_program_itself_comes_first)
 {
     struct quote quote = {.len = 0};

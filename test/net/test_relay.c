@@ -1,4 +1,4 @@
-/* test_relay.c - a relay passes all on, and never waits for a reader. */
+/* test_relay.c - a relay passes all bytes on, and never waits for a reader. */
 #include "net/relay.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 static char seen[4 * RELAY_LEN];
 
-/* Read until `len` bytes are there, or end-of-file. Returns how many are. */
+/* Read until `len` bytes are there, or end-of-file. Returns their number. */
 static size_t read_until(int fd, size_t len)
 {
     struct pollfd poller = {.fd = fd, .events = POLLIN};
@@ -47,10 +47,10 @@ TEST(everything_arrives_in_order)
     CHECK_OK(close(pair[1]));
 }
 
-/* A process that stands still for a second meanwhile loses some: once is enough. */
+/* If the process stalls for a second, bytes are lost: one success is enough. */
 TEST(end_waits_until_the_last_bytes_are_written)
 {
-    static char bytes[RELAY_LEN]; /* a pipe holds as many */
+    static char bytes[RELAY_LEN]; /* as much as a pipe holds */
     struct relay *relay;
     size_t count = 0;
     int pair[2];
@@ -67,8 +67,8 @@ TEST(end_waits_until_the_last_bytes_are_written)
     CU_ASSERT_EQUAL(count, sizeof(bytes));
 }
 
-/* Fill the relay to a pipe that is not read. Returns how many bytes were put,
- * which are far more than pipe and relay hold. */
+/* Fill the relay to a pipe that is not read. Returns the number of bytes put,
+ * far more than pipe and relay hold. */
 static size_t fill(struct relay *relay)
 {
     char bytes[1024];
@@ -94,7 +94,7 @@ TEST(bytes_that_do_not_fit_are_counted)
     CHECK_OK(relay_new(&relay, pair[1]));
     put = fill(relay);
     count = 0;
-    do { /* the reader is back: all that was held, then the line */
+    do { /* the reader is back: all held bytes, then the line */
         CU_ASSERT_EQUAL_FATAL(read_until(pair[0], 1), 1);
         count++;
     } while (seen[0] == 'x');
@@ -127,7 +127,7 @@ TEST(end_does_not_wait_for_a_reader)
     CHECK_OK(close(pair[1]));
 }
 
-/* SIGPIPE would end this program. */
+/* A SIGPIPE would end this program. */
 TEST(reader_that_has_gone_harms_nothing)
 {
     struct relay *relay;
