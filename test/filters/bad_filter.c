@@ -1,4 +1,4 @@
-/* bad_filter.c - a filter with one of many faults: its file name chooses it.
+/* bad_filter.c - a filter with one of many faults, chosen by its file name.
  *
  * FAULT is that name as a string; IS_name is defined too. */
 #include <coppice/filter.h>
@@ -62,7 +62,7 @@ static int bad_get_state(void *state, struct cop_packet **out)
     return 0;
 }
 
-/* A filter without faults, and what each fault changes of it. */
+/* A filter without faults; each fault changes one thing of it. */
 static struct cop_filter filter = {
     .abi = COP_FILTER_ABI,
     .size = sizeof(struct cop_filter),

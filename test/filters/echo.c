@@ -1,6 +1,6 @@
 /* echo.c - a wave filter that emits the facts of its call, or fails on demand.
  *
- * The tag of the first packet says which. The state counts the waves. */
+ * The tag of the first packet chooses. The state counts the waves. */
 #include "test/filters/echo.h"
 
 #include <errno.h>

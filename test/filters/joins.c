@@ -1,4 +1,4 @@
-/* joins.c - a join filter whose state is how many packets were joined to it. */
+/* joins.c - a join filter whose state counts the packets joined to it. */
 #include <errno.h>
 #include <stdlib.h>
 

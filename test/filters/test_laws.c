@@ -1,8 +1,8 @@
 /* test_laws.c - the suite that every filter must pass: each of its laws is
  * checked on random trees, with every format that it takes.
  *
- * A tree is run wave by wave through loaders, one for each node, in the order of
- * the machine: back-ends first, the front-end last. */
+ * A tree is run wave by wave through one loader per node, in the machine's
+ * order: back-ends first, the front-end last. */
 #include "filters/loader.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "wire/packet.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define SEEDS 2 /* it is slow */
+#define SEEDS 2 /* the tests are slow here */
 #else
 #define SEEDS 15
 #endif
@@ -22,7 +22,7 @@
 #define WAVES      4
 
 static const char *path;
-static struct payload *parameters; /* of every call: histogram wants them */
+static struct payload *parameters; /* of every call: the histogram needs them */
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -39,7 +39,7 @@ struct tree_node {
     uint32_t child_count;
     uint32_t leaf_count; /* at and below it */
     uint32_t depth;
-    uint32_t leaf; /* number among the back-ends, if it is one */
+    uint32_t leaf; /* index among the back-ends, if it is one */
 };
 
 struct tree {
@@ -47,8 +47,8 @@ struct tree {
     struct tree_node nodes[NODES_MAX];
     uint32_t count;
     uint32_t leaf_count;
-    bool twice;    /* every input of a wave comes twice */
-    bool reversed; /* the inputs of a wave come in reverse */
+    bool twice;    /* every input of a wave is repeated */
+    bool reversed; /* the inputs of a wave are in reverse order */
 };
 
 static uint32_t add_node(struct tree *tree, uint32_t depth)
@@ -58,8 +58,8 @@ static uint32_t add_node(struct tree *tree, uint32_t depth)
     return tree->count++;
 }
 
-/* Grow `leaf_count` back-ends under a new node at `depth`. `flat`: all of
- * them are the front-end's children. */
+/* Grow `leaf_count` back-ends under a new node at `depth`. If `flat`, all are
+ * children of the front-end. */
 static uint32_t grow_tree(struct tree *tree,
                           uint32_t leaf_count,
                           uint32_t depth,
@@ -150,8 +150,8 @@ static void inputs_reverse(struct inputs *inputs)
     }
 }
 
-/* Run one wave in the subtree of `rank`; the result is in its output. Returns
- * 0 or the first error. */
+/* Run one wave in the subtree of `rank`; the result is in that node's output.
+ * Returns 0 or the first error. */
 static int run_subtree(struct tree *tree,
                        uint32_t rank,
                        struct cop_packet **leaves)
@@ -233,7 +233,7 @@ static bool is_same_packet(const struct cop_packet *a,
 
 /* ---- the packets of the back-ends ---- */
 
-/* A value of `type`: small whole numbers, so that floats add up exactly. */
+/* A random `type` value: small whole numbers, so that floats are exact. */
 static void roll_element(void *at, enum cop_type type, uint32_t *seed)
 {
     uint32_t number = next_random(seed) % 100;
@@ -267,7 +267,7 @@ static void roll_element(void *at, enum cop_type type, uint32_t *seed)
     }
 }
 
-/* A packet of `format` with random values; arrays have `len` elements. */
+/* Make a packet of `format` with random values; arrays have `len` elements. */
 static struct cop_packet *roll_packet(const char *format,
                                       uint32_t len,
                                       uint32_t *seed)
@@ -400,7 +400,7 @@ static void change_number(struct tree *tree)
     tree->twice = true;
 }
 
-/* Compare for all usages whose filters claim `law`. Returns how many do. */
+/* Compare for all usages whose filters claim `law`. Returns their number. */
 static int compare_all(uint32_t law, void (*change)(struct tree *tree))
 {
     const char *const *format;
@@ -417,19 +417,19 @@ static int compare_all(uint32_t law, void (*change)(struct tree *tree))
     return claimed;
 }
 
-/* Grouping does not matter: every tree gives the result of a flat one. */
+/* Grouping has no effect: every tree gives the result of a flat one. */
 TEST(associative_filters_give_the_same_in_any_tree)
 {
     CU_ASSERT_EQUAL(compare_all(COP_ASSOCIATIVE, change_nothing), 9);
 }
 
-/* The order of the inputs does not matter. */
+/* The order of the inputs has no effect. */
 TEST(commutative_filters_give_the_same_in_any_order)
 {
     CU_ASSERT_EQUAL(compare_all(COP_COMMUTATIVE, change_order), 7);
 }
 
-/* An input that comes twice does not matter. */
+/* A repeated input has no effect. */
 TEST(idempotent_filters_may_get_packets_twice)
 {
     CU_ASSERT_EQUAL(compare_all(COP_IDEMPOTENT, change_number), 3);
@@ -470,8 +470,8 @@ static struct loader *loader_of(const char *name)
     return loader;
 }
 
-/* COP_IDENTITY: a single packet is passed on as it is, so the call may be left
- * out. Downwards every COP_ONE_TO_ONE filter emits one packet for each. */
+/* COP_IDENTITY: a single packet is passed on unchanged, so the call may be left
+ * out. Downwards every COP_ONE_TO_ONE filter emits one packet per input. */
 TEST(one_packet_gives_that_packet)
 {
     struct loader_output output = {.up = NULL};
@@ -606,8 +606,8 @@ TEST(wrong_formats_are_refused)
 
 /* ---- results by hand ---- */
 
-/* Run `name` on `count` back-ends in a tree, each sending the next of
- * `values`; the front-end's packet must be one %d, `expected`. */
+/* Run filter `name` on `count` back-ends in a tree; each sends the next of
+ * `values`. The front-end's packet must be one %d, `expected`. */
 static void check_ints(const char *name,
                        const int32_t *values,
                        uint32_t count,
@@ -696,7 +696,7 @@ TEST(nan_is_no_extreme)
     loader_output_fini(&output);
 }
 
-/* The result is the number of back-ends, whatever they sent. */
+/* The result is the number of back-ends, whatever they send. */
 TEST(count_counts_backends)
 {
     struct cop_packet *leaves[LEAVES_MAX];
@@ -720,7 +720,7 @@ TEST(count_counts_backends)
     }
 }
 
-/* Concatenated values are in the order of the back-ends. */
+/* Concatenated values are in the back-ends' order. */
 TEST(concat_keeps_the_order)
 {
     struct cop_packet *leaves[LEAVES_MAX];

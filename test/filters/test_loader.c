@@ -9,9 +9,9 @@
 
 #define INPUTS_MAX 8
 
-static char path[8192]; /* the built-in filters, then those of the tests */
+static char path[8192]; /* the built-in filters, then the tests' filters */
 
-/* A loader, and a call that can be filled with packets. */
+/* A loader, and a call with its packets. */
 struct bench {
     struct loader *loader;
     struct loader_node node;
@@ -53,7 +53,7 @@ static void bench_fini(struct bench *bench)
     loader_free(bench->loader);
 }
 
-/* Add `packet`, which is taken, to the wave, from rank 10, 11, ... */
+/* Add `packet` (taken) to the wave, from rank 10, 11, ... */
 static void add_packet(struct bench *bench, struct cop_packet *packet)
 {
     size_t i = bench->call.input_count++;
@@ -79,7 +79,7 @@ static void put_ints(struct bench *bench, int32_t *values, uint32_t count)
     add_packet(bench, packet);
 }
 
-/* Run the wave of the added packets, and clear it. */
+/* Run a wave of the added packets, and clear it. */
 static int run_wave(struct bench *bench)
 {
     int r =
@@ -89,7 +89,7 @@ static int run_wave(struct bench *bench)
     return r;
 }
 
-/* The packet of an output frame; the frame stays where it is. */
+/* Returns the packet of an output frame; the frame stays in place. */
 static struct cop_packet *open_frame(const struct frame *frame)
 {
     struct frame copy = frame_ref(frame);
@@ -127,7 +127,7 @@ static int32_t read_int(const struct frame *frame)
     has_ints(frame, (const int[]){__VA_ARGS__},                                \
              sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
-/* PROTOCOL 5.2: all facts of the call reach the filter. */
+/* PROTOCOL 5.2: the filter gets all facts of the call. */
 TEST(a_filter_is_told_the_facts)
 {
     static const uint32_t expected[8] = {3, 2, 5, 17, 99, 0, 0, 1};
@@ -188,7 +188,7 @@ TEST(parameters_reach_the_filter)
 }
 
 /* PROTOCOL 5.3: a failed call has a text that names the filter, and no output.
- * The first text counts. */
+ * The first text is kept. */
 TEST(a_failed_call_has_a_text)
 {
     struct bench bench;
@@ -215,7 +215,7 @@ TEST(a_failed_call_has_a_text)
     bench_fini(&bench);
 }
 
-/* If `init` fails, the next call calls it again. */
+/* If `init` fails, it is called again by the next call. */
 TEST(init_may_fail)
 {
     struct payload *payload;
@@ -238,7 +238,7 @@ TEST(init_may_fail)
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.6: packets against the direction have a list of their own. */
+/* PROTOCOL 5.6: packets in the opposite direction have their own list. */
 TEST(emitting_goes_both_ways)
 {
     struct bench bench;
@@ -296,7 +296,7 @@ static void check_facts(const char *up,
     bench_fini(&bench);
 }
 
-/* PROTOCOL 5.5, 9.4: a stream's facts follow from the laws of its filters. */
+/* PROTOCOL 5.5, 9.4: a stream's facts follow from its filters' laws. */
 TEST(laws_become_facts)
 {
     check_facts("sum", "",
@@ -369,7 +369,7 @@ TEST(a_join_filter_emits_what_is_new)
     bench_fini(&bench);
 }
 
-/* The first wave becomes the state as it is; the second one is joined. */
+/* The first wave becomes the state; the second one is joined to it. */
 TEST(the_first_wave_is_joined_once)
 {
     struct bench bench;
@@ -390,7 +390,7 @@ TEST(the_first_wave_is_joined_once)
     bench_fini(&bench);
 }
 
-/* A tree of stacks without stacks, but with a longest stop of `byte` ns. */
+/* Add a tree of stacks that has no stack, only a longest stop of `byte` ns. */
 static void put_stacks(struct bench *bench, unsigned char byte)
 {
     unsigned char bytes[9] = {byte};
@@ -400,8 +400,8 @@ static void put_stacks(struct bench *bench, unsigned char byte)
     add_packet(bench, packet);
 }
 
-/* A daemon's first packet goes up as it is, and is read when the second one
- * comes. If it is not a tree, the parent says so, and the daemon goes on. */
+/* A daemon's first packet is passed on unread, and read when the second comes.
+ * If it is not a tree, the parent reports that, and the daemon goes on. */
 TEST(a_daemon_sends_its_first_stacks_on)
 {
     const struct payload *payload;
@@ -458,7 +458,7 @@ TEST(the_good_part_of_a_wave_is_joined)
     bench_fini(&bench);
 }
 
-/* A damaged packet is an error with a text, for both kinds of filters. */
+/* A damaged packet is an error with a text, in both kinds of filters. */
 TEST(damaged_packets_are_an_error)
 {
     static const char *const names[] = {"sum", "avg", "concat", "int_union"};
@@ -479,7 +479,7 @@ TEST(damaged_packets_are_an_error)
     }
 }
 
-/* A frame that was taken from the output is not freed with it. */
+/* A frame taken from the output is not freed with it. */
 TEST(output_frames_can_be_taken)
 {
     struct bench bench;

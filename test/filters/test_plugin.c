@@ -8,9 +8,9 @@
 #include "wire/limits.h"
 
 static const char *good; /* the built-in filters' directory */
-static char bad[4096];   /* the bad filters' */
+static char bad[4096];   /* the directory of the bad filters */
 
-/* Opening `name` fails with `code`, and the text has all of `words`. */
+/* Check that opening `name` fails with `code`, and a text with all `words`. */
 static void check_refused(const char *directories,
                           const char *name,
                           int code,
@@ -37,7 +37,7 @@ static void check_refused(const char *directories,
     check_refused(directories, name, code,                                     \
                   (const char *const[]){__VA_ARGS__, NULL})
 
-/* A name has no directory: nothing outside the path is loaded. */
+/* A name with a directory is refused, so nothing outside the path is loaded. */
 TEST(a_name_is_no_path)
 {
     char longest[LIMIT_FILTER_NAME + 2];

@@ -21,7 +21,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* ---- a tree, whose node 0 is the front-end ---- */
+/* ---- a tree; node 0 is the front-end ---- */
 
 struct tree {
     struct loader *loaders[NODES_MAX];
@@ -47,7 +47,7 @@ static struct loader *loader_for(const char *filter, enum node_role role)
     return loader;
 }
 
-/* `inner` internal nodes, each but the first below an earlier one, and
+/* Make `inner` internal nodes, each except the first below an earlier one, and
  * `leaf_count` back-ends anywhere below them. */
 static void tree_init(struct tree *tree,
                       const char *filter,
@@ -73,7 +73,7 @@ static void tree_fini(struct tree *tree)
 
 /* ---- calls ---- */
 
-/* Run a call with one input, `frame`, for slot `key`; without `frame`, none. */
+/* Run a call for slot `key`, with the input `frame` or, if NULL, none. */
 static int run(struct loader *loader,
                enum node_role role,
                struct node_call call,
@@ -94,8 +94,8 @@ static int run(struct loader *loader,
     return loader_call(loader, &call, &where, output);
 }
 
-/* Join `frame` at `node` into the slot `key`, and what that makes on the way up
- * into the slots of the parents, whose keys are the children's numbers. */
+/* Join `frame` at `node` into the slot `key`, and the output of each node into
+ * the slot of its parent whose key is the child's number. */
 static void join_up(struct tree *tree,
                     uint32_t node,
                     uint32_t key,
@@ -112,7 +112,7 @@ static void join_up(struct tree *tree,
     loader_output_fini(&output);
 }
 
-/* The total of `node`, whose slots are `kept`; the payload is the caller's. */
+/* The total of `node` over the slots `kept`; the caller owns the payload. */
 static struct frame pack(struct tree *tree,
                          uint32_t node,
                          const uint32_t *kept,
@@ -146,7 +146,7 @@ static struct frame pack_whole(struct tree *tree, uint32_t node)
     return pack(tree, node, kept, count);
 }
 
-/* Put `total` into slot `key` of `node`; one without a payload is empty. */
+/* Put `total` into slot `key` of `node`; without a payload it is empty. */
 static void put(struct tree *tree,
                 uint32_t node,
                 uint32_t key,
@@ -174,9 +174,9 @@ static bool is_same(const struct frame *a, const struct frame *b)
            memcmp(a->payload->bytes, b->payload->bytes, a->payload->len) == 0;
 }
 
-/* ---- what back-ends send ---- */
+/* ---- packets of back-ends ---- */
 
-/* What each filter takes; small whole numbers, so that doubles add up. */
+/* The input of each filter: small whole numbers, so that doubles are exact. */
 enum taste {
     TASTE_INT,
     TASTE_DOUBLES,
@@ -219,8 +219,8 @@ static struct frame roll(enum taste taste, uint32_t *seed)
     return frame;
 }
 
-/* Random packets of every back-end of `tree`; those from the back-ends below
- * `first_leaf` also go to `flat`, where all are below the front-end. */
+/* Send random packets of every back-end of `tree`; those below `first_leaf`
+ * also to `flat`, where all back-ends are children of the front-end. */
 static void send_waves(struct tree *tree,
                        struct tree *flat,
                        enum taste taste,
@@ -243,7 +243,7 @@ static void send_waves(struct tree *tree,
 
 /* ---- what must hold ---- */
 
-/* Whatever the tree: the total of the front-end is that of all packets. */
+/* In any tree, the total of the front-end is that of all packets. */
 TEST(totals_are_the_same_in_any_tree)
 {
     struct tree tree, flat;
@@ -273,7 +273,7 @@ TEST(totals_are_the_same_in_any_tree)
     }
 }
 
-/* A node's total is what its parent has in its slot. */
+/* A node's total equals its parent's slot for it. */
 TEST(a_total_is_what_the_parent_has)
 {
     struct tree tree, flat;
@@ -302,8 +302,8 @@ TEST(a_total_is_what_the_parent_has)
     }
 }
 
-/* A slot that is not kept, and one that is replaced by nothing, is not in the
- * total any more; a slot made anew begins empty. */
+/* A slot that is not kept, or that is replaced by nothing, leaves the total; a
+ * slot made anew begins empty. */
 TEST(a_slot_that_ends_leaves_the_total)
 {
     struct tree flat;
@@ -321,14 +321,14 @@ TEST(a_slot_that_ends_leaves_the_total)
     total = pack(&flat, 0, one, 1);
     CU_ASSERT(is_same(&total, &other));
     frame_fini(&total);
-    total = pack(&flat, 0, both, 2); /* 2 is new: it has nothing */
+    total = pack(&flat, 0, both, 2); /* 2 is new, so it is empty */
     CU_ASSERT(is_same(&total, &other));
     frame_fini(&total);
     put(&flat, 0, 1, (struct frame){.payload = NULL});
     total = pack(&flat, 0, both, 2);
     CU_ASSERT_PTR_NULL(total.payload);
     put(&flat, 0, SLOT_OWN, other);
-    put(&flat, 0, SLOT_OWN, other); /* this one is joined, not replaced */
+    put(&flat, 0, SLOT_OWN, other); /* this slot is joined to, not replaced */
     join_up(&flat, 2, SLOT_OWN, other);
     total = pack(&flat, 0, NULL, 0); /* and always kept */
     CU_ASSERT_FATAL(total.payload != NULL);
@@ -337,7 +337,7 @@ TEST(a_slot_that_ends_leaves_the_total)
     tree_fini(&flat);
 }
 
-/* The application's average is divided, what goes up is not. */
+/* The application's average is divided; packets to a parent are not. */
 TEST(only_the_front_end_divides)
 {
     struct cop_packet *packet;
@@ -360,7 +360,7 @@ TEST(only_the_front_end_divides)
     tree_fini(&tree);
 }
 
-/* By hand: the borders of bins, numbers outside, NaN. */
+/* Results by hand: the borders of bins, numbers outside, NaN. */
 TEST(a_histogram_counts_every_number_once)
 {
     static const uint64_t expected[] = {1, 2, 1, 0, 1, 2, 1};
@@ -394,7 +394,7 @@ TEST(a_histogram_counts_every_number_once)
 
 /* ---- bad input ---- */
 
-/* `packet` (taken) for `filter` fails with `words`, and changes no total. */
+/* Check that `packet` (taken) fails in `filter`, with `words`; totals stay. */
 static void check_refused(const char *filter,
                           enum node_role role,
                           struct cop_packet *packet,
@@ -452,7 +452,7 @@ TEST(packets_that_cannot_be_joined_are_left_out)
                   "no histogram");
 }
 
-/* The second packet does not fit the first: the first stays. */
+/* The second packet does not fit the first: it is left out. */
 TEST(packets_of_another_format_are_left_out)
 {
     struct node_call join = {.slots = CALL_JOIN};
