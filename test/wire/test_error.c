@@ -1,11 +1,11 @@
-/* test_error.c - errors in words. */
+/* test_error.c - errors with texts. */
 #include <coppice/error.h>
 
 #include "test/check.h"
 
 #include <errno.h>
 
-/* "Say and fail" is one line: the code comes back. */
+/* An error is set and returned in one line: the call returns the code. */
 TEST(the_code_comes_back)
 {
     struct cop_error error = {""};
@@ -14,13 +14,13 @@ TEST(the_code_comes_back)
     CU_ASSERT_STRING_EQUAL(error.text, "tree.top: 7");
 }
 
-/* Who wants no words gets none. */
+/* A NULL error gets no text. */
 TEST(no_error_is_fine)
 {
     CHECK_IS(cop_error_set(NULL, -ENOENT, "%s", "lost"), -ENOENT);
 }
 
-/* A text that is too long is cut, and still ends. */
+/* A text that is too long is cut, and is still terminated. */
 TEST(a_long_text_is_cut)
 {
     struct cop_error error;

@@ -1,4 +1,4 @@
-/* test_fifo.c - frames that wait, in order; and the feed built on them. */
+/* test_fifo.c - queues of frames, and the feed built on them. */
 #include "wire/fifo.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static struct frame number(uint64_t sequence)
     return frame;
 }
 
-/* What goes in comes out in order, across any growth of the ring. */
+/* Frames leave in the order in which they entered, even if the ring grows. */
 TEST(order_is_kept)
 {
     struct fifo fifo = {0};
@@ -42,7 +42,7 @@ TEST(order_is_kept)
     CU_ASSERT_PTR_NULL(fifo_peek(&fifo));
 }
 
-/* A burst gives its memory back. */
+/* After a burst the ring's memory is freed. */
 TEST(an_empty_large_ring_is_freed)
 {
     struct fifo fifo = {0};
@@ -57,7 +57,7 @@ TEST(an_empty_large_ring_is_freed)
     CU_ASSERT_PTR_NULL(fifo.ring);
 }
 
-/* A feed takes the next number only: it is an unbroken run (PROTOCOL 10.3). */
+/* A feed accepts only the next number, so it has no gaps (PROTOCOL 10.3). */
 TEST(a_feed_takes_the_next_number)
 {
     struct feed feed = {0};
@@ -75,7 +75,7 @@ TEST(a_feed_takes_the_next_number)
     feed_fini(&feed);
 }
 
-/* What was dropped is gone, what is behind it keeps its number. */
+/* Dropped frames are gone; the later ones keep their numbers. */
 TEST(a_feed_drops_from_the_front)
 {
     struct feed feed = {0};

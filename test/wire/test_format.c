@@ -1,4 +1,4 @@
-/* test_format.c - formats are read as MRNet's are, and nothing else is. */
+/* test_format.c - formats are MRNet's; all other texts are refused. */
 #include "wire/format.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static const char *const spellings[] = {
     [COP_DOUBLE] = "lf",  [COP_STRING] = "s",
 };
 
-/* Each of the 33 items is read, and written as it was. */
+/* Each of the 33 items is read, and written unchanged. */
 TEST(every_item_is_known)
 {
     static const char *const shapes[] = {"", "a", "A"};
@@ -40,7 +40,7 @@ TEST(every_item_is_known)
     }
 }
 
-/* Items are separated by spaces, as many as one likes. */
+/* Any number of spaces separates items. */
 TEST(spaces_separate)
 {
     struct format format;
@@ -57,7 +57,7 @@ TEST(spaces_separate)
     CU_ASSERT_EQUAL(format.count, 0);
 }
 
-/* What is malformed is refused, and the result is not touched. */
+/* A malformed format is refused, and the result stays untouched. */
 TEST(malformed_formats_are_refused)
 {
     static const char *const wrong[] = {
@@ -78,7 +78,7 @@ TEST(malformed_formats_are_refused)
     }
 }
 
-/* COP_VALUES_MAX items are the most. */
+/* A format has at most COP_VALUES_MAX items. */
 TEST(there_is_a_limit)
 {
     char text[3 * (COP_VALUES_MAX + 1) + 1] = "";

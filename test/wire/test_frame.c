@@ -1,4 +1,4 @@
-/* test_frame.c - frames survive any way of cutting a link's bytes. */
+/* test_frame.c - frames are read the same however a link's bytes are cut. */
 #include "wire/frame.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define FRAMES 40
 
-/* One more than the highest number that a type has: they ascend. */
+/* One above the highest type; type numbers ascend. */
 enum {
 #define FRAME_NUMBER(name, number, text) name##_NUMBER = (number),
     FRAME_TYPES(FRAME_NUMBER)
@@ -16,7 +16,7 @@ enum {
     NO_TYPE,
 };
 
-/* A generator of our own: the same seed gives the same bytes everywhere. */
+/* A private generator: the same seed gives the same bytes everywhere. */
 static uint32_t roll(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -60,7 +60,7 @@ static bool same(const struct frame *a, const struct frame *b)
             memcmp(a->payload->bytes, b->payload->bytes, a->payload->len) == 0);
 }
 
-/* Append `frame` as it travels to `bytes`. Returns its length. */
+/* Append `frame`, encoded, to `bytes`. Returns its length. */
 static size_t put(unsigned char *bytes, const struct frame *frame)
 {
     size_t len = frame_encode(frame, bytes);
@@ -70,7 +70,7 @@ static size_t put(unsigned char *bytes, const struct frame *frame)
     return frame_len(frame);
 }
 
-/* The header is what PROTOCOL 2.1 says, byte for byte. */
+/* Every byte of the header is as in PROTOCOL 2.1. */
 TEST(the_header_is_in_network_order)
 {
     static const unsigned char expected[FRAME_HEADER_LEN] = {
@@ -96,7 +96,7 @@ TEST(the_header_is_in_network_order)
     CU_ASSERT_PTR_NULL(frame.payload);
 }
 
-/* An exact packet has check and generation behind it (PROTOCOL 16.2). */
+/* An exact packet's header ends with check and generation (PROTOCOL 16.2). */
 TEST(exact_frames_have_sixteen_bytes_more)
 {
     static const unsigned char expected[FRAME_EXACT_LEN] = {
@@ -116,7 +116,7 @@ TEST(exact_frames_have_sixteen_bytes_more)
     CU_ASSERT_EQUAL(frame_len(&frame), FRAME_HEAD_MAX);
 }
 
-/* A stretch of a link: frames, and the same frames as bytes. */
+/* A part of a link's traffic: frames, and the same frames as bytes. */
 struct stretch {
     struct frame frames[FRAMES];
     unsigned char *bytes;
@@ -143,7 +143,7 @@ static void stretch_fini(struct stretch *stretch)
     free(stretch->bytes);
 }
 
-/* Give `len` bytes to the reader; `*next` counts the frames that came out. */
+/* Give `len` bytes to the reader; `*next` counts the complete frames. */
 static void feed(struct frame_reader *reader,
                  const unsigned char *bytes,
                  size_t len,
@@ -166,7 +166,7 @@ static void feed(struct frame_reader *reader,
     CU_ASSERT_EQUAL(len, 0);
 }
 
-/* One byte at a time is as good as all at once. */
+/* Single bytes give the same frames as all bytes at once. */
 TEST(bytes_may_come_one_by_one)
 {
     struct frame_reader reader;
@@ -186,7 +186,7 @@ TEST(bytes_may_come_one_by_one)
     stretch_fini(&stretch);
 }
 
-/* Take up to `most` bytes by the direct way, if the reader wants to. */
+/* Put up to `most` bytes into the reader's payload, if it wants them. */
 static size_t feed_directly(struct frame_reader *reader,
                             const unsigned char *bytes,
                             size_t most,
@@ -214,7 +214,7 @@ static size_t feed_directly(struct frame_reader *reader,
     return room;
 }
 
-/* So is any other way of cutting, with long payloads read in place or not. */
+/* So do pieces of any length, with long payloads read in place or not. */
 TEST(bytes_may_come_in_any_pieces)
 {
     struct frame_reader reader;
@@ -251,7 +251,7 @@ TEST(bytes_may_come_in_any_pieces)
     }
 }
 
-/* Read one frame out of a header that was changed at `at`. */
+/* Read one frame from a header whose byte `at` is changed to `to`. */
 static int read_changed(size_t at, unsigned char to, uint32_t limit)
 {
     unsigned char bytes[FRAME_HEAD_MAX];
@@ -285,7 +285,7 @@ static int read_exact(uint8_t type, unsigned char last)
     return r;
 }
 
-/* Types, flags and reserved bits that nobody knows are an error. */
+/* Unknown types, flags and reserved bits are an error. */
 TEST(unknown_bits_are_refused)
 {
     CHECK_IS(read_changed(4, FRAME_HEARTBEAT, LIMIT_FRAME), 1);
@@ -300,7 +300,7 @@ TEST(unknown_bits_are_refused)
     CHECK_IS(read_exact(FRAME_HEARTBEAT, 0), -EBADMSG);
 }
 
-/* PROTOCOL 2.1: no byte is allocated for a length above the limit. */
+/* PROTOCOL 2.1: nothing is allocated for a length above the limit. */
 TEST(lengths_are_checked_before_anything_else)
 {
     CHECK_IS(read_changed(0, 0x40, LIMIT_FRAME_UNPROVED), -EMSGSIZE);
@@ -310,7 +310,7 @@ TEST(lengths_are_checked_before_anything_else)
     CHECK_IS(read_changed(3, 1, 0), -EMSGSIZE);
 }
 
-/* A reader that is dropped in the middle leaves nothing behind. */
+/* A reader that is freed within a frame leaks nothing. */
 TEST(half_a_frame_is_freed)
 {
     unsigned char bytes[FRAME_HEAD_MAX + 100];
@@ -329,7 +329,7 @@ TEST(half_a_frame_is_freed)
     frame_reader_fini(&reader);
 }
 
-/* A reference keeps the payload when the first frame has gone. */
+/* A reference keeps the payload after the first frame is freed. */
 TEST(copies_share_the_payload)
 {
     uint32_t seed = 9;
@@ -343,7 +343,7 @@ TEST(copies_share_the_payload)
     frame_fini(&copy);
 }
 
-/* Every type has a name of its own. */
+/* Every type has its own name. */
 TEST(types_have_names)
 {
     CU_ASSERT_STRING_EQUAL(frame_name(FRAME_DATA), "data");
@@ -375,7 +375,7 @@ static size_t pass_on(struct frame_writer *writer,
 }
 
 /* PROTOCOL 6.1e: of equal heartbeats on a link only the first has a header,
- * whatever comes between them. */
+ * even if other frames come between them. */
 TEST(a_repeated_heartbeat_is_short)
 {
     struct frame beat = {.type = FRAME_HEARTBEAT, .origin = 3, .sequence = 9};
@@ -395,7 +395,7 @@ TEST(a_repeated_heartbeat_is_short)
     frame_reader_fini(&reader);
 }
 
-/* Read `bytes`, and give the last result of the reader. */
+/* Read `bytes`. Returns the reader's last result. */
 static int read_bytes(const unsigned char *bytes, size_t len)
 {
     struct frame_reader reader;
@@ -412,7 +412,7 @@ static int read_bytes(const unsigned char *bytes, size_t len)
     return r;
 }
 
-/* PROTOCOL 6.1e: nothing is repeated that is no heartbeat, or has a payload. */
+/* PROTOCOL 6.1e: only a heartbeat without a payload can be repeated. */
 TEST(a_repetition_of_nothing_is_refused)
 {
     unsigned char bytes[FRAME_HEAD_MAX + 8];

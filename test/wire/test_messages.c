@@ -1,4 +1,4 @@
-/* test_messages.c - what a message is written as, it is read as. */
+/* test_messages.c - every message is read as it was written. */
 #include "wire/messages.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static uint64_t roll(uint64_t *seed)
     return *seed >> 32 | *seed << 32;
 }
 
-/* Each member has a value of its own; a bounded one, its least or its most. */
+/* Each member has a different value; a bounded one its minimum or maximum. */
 #define FILL(type, member, field) in.member = (type)roll(&seed);
 #define FILL_BOUNDED(type, member, field, least, most)                         \
     in.member = roll(&seed) & 1 ? (most) : (least);
@@ -26,7 +26,7 @@ static uint64_t roll(uint64_t *seed)
     }
 MESSAGES(MAKE, FILL, FILL_BOUNDED)
 
-/* The members of what was read, and what is refused. */
+/* Check the members that were read; values beyond a bound are refused. */
 #define SAME(type, member, field) CU_ASSERT(out.member == in.member);
 #define SAME_BOUNDED(type, member, field, least, most)                         \
     SAME(type, member, field)                                                  \

@@ -1,5 +1,5 @@
-/* test_packet.c - what is packed is what is unpacked, and nothing that comes
- * from a network does harm. */
+/* test_packet.c - packets unpack to the values that were packed, and no bytes
+ * from a network do harm. */
 #include "wire/packet.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define MUTATIONS 20000
 
-/* The packet as a peer would have it: made of its bytes. */
+/* The packet as a peer receives it: made from its bytes. */
 static struct cop_packet *travel(struct cop_packet *packet)
 {
     const struct frame *frame = packet_frame(packet);
@@ -32,7 +32,7 @@ static struct cop_packet *travel(struct cop_packet *packet)
     return other;
 }
 
-/* Scalars of all eleven types, at both ends of their ranges. */
+/* Scalars of all eleven types, at both limits of their ranges. */
 TEST(scalars_survive)
 {
     struct cop_packet *packet;
@@ -116,7 +116,7 @@ TEST(arrays_survive)
     cop_packet_free(packet);
 }
 
-/* Arrays of no elements are values too, alone and among others. */
+/* Empty arrays are values too, alone and among others. */
 TEST(arrays_may_be_empty)
 {
     static const char *const items[] = {"c",  "uc",  "hd", "uhd", "d", "ud",
@@ -167,7 +167,7 @@ TEST(an_empty_format_takes_no_bytes)
     cop_packet_free(packet);
 }
 
-/* What cannot be packed is refused, and no packet is made. */
+/* Values that cannot be packed are refused, and no packet is made. */
 TEST(bad_values_are_refused)
 {
     static const char *const strings[2] = {"one", NULL};
@@ -200,7 +200,7 @@ TEST(bad_values_are_refused)
     cop_packet_free(packet);
 }
 
-/* PROTOCOL 2.2: another format is -EINVAL, and nothing is written. */
+/* PROTOCOL 2.2: another format gives -EINVAL, and no value is written. */
 TEST(another_format_is_refused)
 {
     static const char *const wrong[] = {
@@ -224,8 +224,8 @@ TEST(another_format_is_refused)
     cop_packet_free(packet);
 }
 
-/* Values that are known at run time only: read from one packet, packed into
- * the next, the same comes out. */
+/* Values whose format is known only at run time: read from one packet and
+ * packed into the next, they are unchanged. */
 TEST(values_go_from_packet_to_packet)
 {
     static const char *const strings[] = {"a", "bc"};
@@ -253,7 +253,7 @@ TEST(values_go_from_packet_to_packet)
     cop_packet_free(copy);
 }
 
-/* What a frame says is what the packet says. */
+/* The packet's accessors return the fields of its frame. */
 TEST(a_packet_tells_its_frame)
 {
     struct frame frame = {
@@ -284,7 +284,7 @@ TEST(a_packet_tells_its_frame)
     cop_packet_free(packet);
 }
 
-/* Control payloads: packed and opened without a tag. */
+/* Payloads of control frames: packed and opened without a tag. */
 TEST(payloads_are_packets_too)
 {
     struct payload *payload;
@@ -307,7 +307,7 @@ TEST(payloads_are_packets_too)
 
 /* ---- the image ---- */
 
-/* Every image is tpl's: tpl loads it and finds the values. */
+/* Every image is a tpl image: tpl loads it and finds the values. */
 TEST(tpl_reads_our_images)
 {
     static const double doubles[] = {1.25, -2};
@@ -344,7 +344,7 @@ TEST(tpl_reads_our_images)
     cop_packet_free(packet);
 }
 
-/* And it is what tpl itself would write of these fields. */
+/* tpl itself writes the same image of these fields. */
 TEST(tpl_writes_our_images)
 {
     static const double doubles[] = {1.25, -2};
@@ -404,7 +404,7 @@ static void swap(unsigned char *at, size_t len)
     }
 }
 
-/* Turn an image into what a machine of the other byte order would send. */
+/* Turn an image into that of a machine with the other byte order. */
 static void make_foreign(struct payload *payload)
 {
     char *format = (char *)payload->bytes + 8;
@@ -429,7 +429,7 @@ static void make_foreign(struct payload *payload)
 static const char *const many_strings[] = {"x", "", "yy"};
 static const int16_t many_shorts[] = {1, -2, 3};
 
-/* A packet with a bit of everything. */
+/* A packet with values of many types. */
 static struct cop_packet *make_rich(void)
 {
     struct cop_packet *packet;
@@ -463,7 +463,7 @@ static bool is_rich(const struct cop_packet *packet)
            count64 == 0 && c == 'q';
 }
 
-/* Byte order is the sender's; the receiver turns it round. */
+/* The sender's byte order is used; the receiver converts it. */
 TEST(the_other_byte_order_is_read)
 {
     struct cop_packet *packet = travel(make_rich());
@@ -475,12 +475,12 @@ TEST(the_other_byte_order_is_read)
     cop_packet_free(packet);
 }
 
-/* Read everything that `packet` claims to have. Returns 0 or the error. */
+/* Read every value of `packet`. Returns 0 or the error. */
 static int read_all(const struct cop_packet *packet)
 {
     struct cop_value value;
     int count = cop_packet_value_count(packet);
-    uint64_t sum = 0; /* so that every byte is looked at */
+    uint64_t sum = 0; /* so that every byte is read */
 
     if (count < 0) {
         CU_ASSERT_PTR_NULL(cop_packet_format(packet));
@@ -531,8 +531,8 @@ static struct payload *mutate(const struct payload *payload, uint32_t *seed)
     return copy;
 }
 
-/* Thousands of damaged images: each is refused or gives values that can be
- * read; nothing crashes (under a sanitizer: nothing strays). */
+/* Thousands of damaged images: each is refused, or has readable values. Nothing
+ * crashes, or reads out of bounds (under a sanitizer). */
 TEST(damaged_images_do_no_harm)
 {
     struct cop_packet *sources[2] = {travel(make_rich()), travel(make_rich())};
@@ -561,7 +561,7 @@ TEST(damaged_images_do_no_harm)
     cop_packet_free(sources[1]);
 }
 
-/* Every shorter image is refused, whatever is missing. */
+/* Every shorter image is refused, wherever it is cut. */
 TEST(cut_images_are_refused)
 {
     struct cop_packet *whole = travel(make_rich());
@@ -582,7 +582,7 @@ TEST(cut_images_are_refused)
     cop_packet_free(whole);
 }
 
-/* An image whose counts claim more than there is allocates nothing for it. */
+/* If an image's counts claim more than its bytes, nothing is allocated. */
 TEST(absurd_counts_are_refused)
 {
     static const uint32_t absurd[] = {0,          4,          0x7fffffff,
@@ -602,7 +602,7 @@ TEST(absurd_counts_are_refused)
     }
 }
 
-/* More signatures than a thread keeps plans for: all go on working. */
+/* More signatures than a thread keeps plans for: all still work. */
 TEST(many_formats_take_turns)
 {
     struct cop_packet *packets[32];

@@ -10,7 +10,7 @@
 
 #define ROUNDS 20000
 
-/* A payload has the length that was asked for, and every byte is writable. */
+/* A payload has the requested length, and every byte is writable. */
 TEST(a_payload_has_its_length)
 {
     struct payload *payload;
@@ -24,7 +24,7 @@ TEST(a_payload_has_its_length)
     payload_free(payload);
 }
 
-/* Above the limit there is none. */
+/* A length above the limit is refused. */
 TEST(too_long_is_refused)
 {
     struct payload *payload = NULL;
@@ -34,8 +34,7 @@ TEST(too_long_is_refused)
     CU_ASSERT_PTR_NULL(payload);
 }
 
-/* The last reference frees, none before it does; NULL is fine (PROTOCOL 2.3).
- */
+/* Only the last reference frees the payload; NULL is fine (PROTOCOL 2.3). */
 TEST(references_are_counted)
 {
     struct payload *payload;
@@ -50,8 +49,8 @@ TEST(references_are_counted)
     CU_ASSERT_PTR_NULL(payload_ref(NULL));
 }
 
-#ifndef __SANITIZE_ADDRESS__ /* which sees every use after free, so none is kept */
-/* The page faults of a payload of `len` bytes that is written and freed. */
+#ifndef __SANITIZE_ADDRESS__ /* it needs freed memory: none is kept */
+/* The page faults of writing and freeing a payload of `len` bytes. */
 static long faults_of(size_t len)
 {
     struct payload *payload;
@@ -65,8 +64,8 @@ static long faults_of(size_t len)
     return after.ru_minflt - before.ru_minflt;
 }
 
-/* The next large payload has the memory of the last one. After some time without
- * one, or when asked to, that memory is given back. */
+/* The next large payload reuses the memory of the last one. That memory is
+ * returned some time after the last large payload, or on request. */
 TEST(memory_of_large_payloads_is_kept)
 {
     const size_t len = 8 << 20;
@@ -94,7 +93,7 @@ static void *take_and_give(void *arg)
     return NULL;
 }
 
-/* Two threads that take and give back leave the count as it was. */
+/* Two threads that take and drop references leave the count unchanged. */
 TEST(the_count_is_atomic)
 {
     struct payload *payload;
@@ -131,7 +130,7 @@ static void *shuffle(void *arg)
             *place = NULL;
             continue;
         }
-        /* Around the lengths at which keeping begins and ends. */
+        /* Around the lengths between which memory is kept. */
         if (payload_new(place, 60000 + (seed >> 12) % 70000 * (i % 31)) < 0)
             return arg;
         last = mark + (uint32_t)i;
@@ -143,7 +142,7 @@ static void *shuffle(void *arg)
     return NULL;
 }
 
-/* Large blocks are kept and used again, by any thread; no two share one. */
+/* Large blocks are kept and reused by any thread; no two payloads share one. */
 TEST(large_payloads_are_apart)
 {
     pthread_t threads[3];

@@ -1,4 +1,4 @@
-/* test_ranks.c - sets of ranks against the plainest possible set. */
+/* test_ranks.c - sets of ranks compared with bit masks. */
 #include "wire/ranks.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static uint32_t seed = 1;
 
-/* A small generator of our own: the same numbers on every machine. */
+/* A small private generator: the same numbers on every machine. */
 static uint32_t next(uint32_t below)
 {
     seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
@@ -34,7 +34,7 @@ static void fill(struct ranks *set, uint64_t *bits)
     }
 }
 
-/* The set holds exactly `bits`, in runs that neither touch nor overlap. */
+/* Check that the set is `bits`, in runs that neither touch nor overlap. */
 static void check_same(const struct ranks *set, uint64_t bits)
 {
     uint64_t index = 0;
@@ -52,8 +52,8 @@ static void check_same(const struct ranks *set, uint64_t bits)
         CU_ASSERT(set->runs[i].first > set->runs[i - 1].last + 1);
 }
 
-/* The ranks of `from`, the last one first and each twice, added to `set` as a
- * list, make `bits`. */
+/* Check that the ranks of `from`, from last to first and each twice, added to
+ * `set` as a list, make `bits`. */
 static void check_list(struct ranks *set,
                        const struct ranks *from,
                        uint64_t bits)
@@ -115,7 +115,7 @@ TEST(bad_runs_are_refused)
     ranks_fini(&set);
 }
 
-/* Pairs off the wire that are no ascending runs leave the set as it was. */
+/* Pairs from the network that are no ascending runs leave the set unchanged. */
 TEST(bad_pairs_are_refused)
 {
     static const uint32_t bad[][4] = {
@@ -123,7 +123,7 @@ TEST(bad_pairs_are_refused)
         {1, 5, 3, 9},         /* overlaps */
         {7, 9, 1, 2},         /* descends */
         {1, RANK_NONE, 0, 0}, /* no rank */
-        {5, LIMIT_NODES},     /* more than there may be */
+        {5, LIMIT_NODES},     /* above the limit */
     };
     static const size_t lens[] = {2, 4, 4, 2, 2};
     struct ranks set = {0};
@@ -136,7 +136,7 @@ TEST(bad_pairs_are_refused)
     ranks_fini(&set);
 }
 
-/* All of a million ranks in a row are one run. */
+/* A million consecutive ranks are one run. */
 TEST(a_row_is_one_run)
 {
     struct ranks set = {0};

@@ -1,4 +1,4 @@
-/* test_spares.c - large blocks are kept within a bound, and given back. */
+/* test_spares.c - freed large blocks are kept within a bound, and returned. */
 #include "wire/spares.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 static struct spares spares;
 
-/* A new block, from a set that keeps none. */
+/* Returns a new block, from a set that keeps none. */
 static void *block_of(size_t len)
 {
     static struct spares none;
@@ -20,8 +20,8 @@ static void *block_of(size_t len)
     return block;
 }
 
-/* A block is as long as asked for, and at most an eighth longer. Two lengths
- * that are nearly the same have blocks of one length. */
+/* A block has the requested length, or up to an eighth more. Blocks of nearly
+ * equal lengths have the same length. */
 TEST(lengths_are_rounded)
 {
     size_t block_len;
@@ -38,8 +38,8 @@ TEST(lengths_are_rounded)
     }
 }
 
-/* The block that was put last is used first, only for its own length, and by one
- * alone. */
+/* The block that was put last is reused first, only for its own length, and by
+ * one user. */
 TEST(the_newest_is_used_first)
 {
     size_t len = spare_len(100000);
@@ -62,7 +62,7 @@ TEST(the_newest_is_used_first)
     spares_clear(&spares);
 }
 
-/* More blocks, or more bytes, than the bound: the oldest go. */
+/* Above the bound for blocks or for bytes, the oldest blocks are freed. */
 TEST(no_more_is_kept_than_the_bound)
 {
     void *block = NULL;
@@ -86,7 +86,7 @@ TEST(no_more_is_kept_than_the_bound)
     CU_ASSERT_EQUAL(spares.bytes, 0);
 }
 
-/* What is used in each period stays, the rest goes after one or two. */
+/* Blocks used in each period stay; others are freed after one or two. */
 TEST(what_is_not_used_is_given_back)
 {
     size_t len = SPARE_MIN;
@@ -110,8 +110,8 @@ TEST(what_is_not_used_is_given_back)
     CU_ASSERT_EQUAL(spares.bytes, 0);
 }
 
-/* While another thread has the set, which in a forked child may not exist,
- * blocks come from the system and go back there. */
+/* While another thread has locked the set (in a forked child perhaps for ever),
+ * blocks come from the system and return to it. */
 TEST(a_busy_set_is_done_without)
 {
     void *block;
@@ -130,7 +130,7 @@ TEST(a_busy_set_is_done_without)
     CU_ASSERT_EQUAL(spares.count, 0);
 }
 
-/* Take, mark, check and put blocks, as several threads do at once. */
+/* Take, mark, check and put blocks; several threads run this at once. */
 static void *exchange(void *arg)
 {
     uint32_t *own = arg;
@@ -162,7 +162,7 @@ static void *exchange(void *arg)
     return NULL;
 }
 
-/* No block has two users, and the bytes are counted. */
+/* No block has two users, and the count of bytes is right. */
 TEST(threads_share_the_set)
 {
     pthread_t threads[3];

@@ -1,11 +1,11 @@
-/* test_varint.c - numbers of few bytes: there and back, and no other form. */
+/* test_varint.c - numbers of few bytes are read; other forms are refused. */
 #include "wire/varint.h"
 
 #include <errno.h>
 
 #include "test/check.h"
 
-/* A number is read as it was written, in as many bytes. */
+/* A number is read as it was written, from the same number of bytes. */
 TEST(a_number_comes_back)
 {
     const uint64_t edges[] = {0, 1, 127, 128, 16383, 16384, UINT32_MAX};
@@ -37,7 +37,7 @@ TEST(signs_are_folded)
     CU_ASSERT_EQUAL(varint_fold(-63), 125);
 }
 
-/* What is too long, or not the shortest form, is refused. */
+/* A form that is too long, or not the shortest, is refused. */
 TEST(other_forms_are_refused)
 {
     static const unsigned char long_zero[] = {0x80, 0};
