@@ -1,6 +1,6 @@
 /* grove.h - naive trees of internal nodes, to compare a table with.
  *
- * Everything is found by walking the tree: nothing is kept up to date. */
+ * Every function walks the tree: no result is kept up to date. */
 #pragma once
 
 #include "test/check.h"
@@ -12,8 +12,8 @@
 struct grove {
     uint32_t count;
     uint32_t rank[GROVE_MAX];
-    uint32_t parent[GROVE_MAX];      /* an index; its own: none */
-    uint32_t last_parent[GROVE_MAX]; /* what failed nodes had; else parent */
+    uint32_t parent[GROVE_MAX];      /* an index; the node's own: no parent */
+    uint32_t last_parent[GROVE_MAX]; /* of failed nodes; else parent */
     uint32_t incarnation[GROVE_MAX];
     uint32_t backends[GROVE_MAX];
     bool failed[GROVE_MAX];
@@ -39,8 +39,8 @@ static inline void grove_init(struct grove *grove, uint64_t *state)
     }
 }
 
-/* Links from `index` up to `top`, or TABLE_NO_PATH. A failed node has no path
- * upwards. */
+/* The number of links from `index` up to `top`, or TABLE_NO_PATH. A failed node
+ * has no path upwards. */
 static inline uint32_t grove_depth(const struct grove *grove,
                                    uint32_t index,
                                    uint32_t top)
@@ -55,7 +55,7 @@ static inline uint32_t grove_depth(const struct grove *grove,
     return TABLE_NO_PATH;
 }
 
-/* The children of `index`: back-ends, and internal ones that live. */
+/* The number of children of `index`: back-ends, and live internal nodes. */
 static inline uint32_t grove_fan_out(const struct grove *grove, uint32_t index)
 {
     uint32_t fan_out = grove->backends[index];
@@ -65,7 +65,7 @@ static inline uint32_t grove_fan_out(const struct grove *grove, uint32_t index)
     return fan_out;
 }
 
-/* Links from `top` to the deepest back-end below it. */
+/* The number of links from `top` to the deepest back-end below it. */
 static inline uint32_t grove_height(const struct grove *grove, uint32_t top)
 {
     uint32_t height = 0;
@@ -79,7 +79,7 @@ static inline uint32_t grove_height(const struct grove *grove, uint32_t top)
     return height;
 }
 
-/* The table of a grove, filled in a random order. */
+/* Make the table of a grove; nodes are added in a random order. */
 static inline struct table *grove_table(const struct grove *grove,
                                         uint64_t *state)
 {
@@ -101,7 +101,7 @@ static inline struct table *grove_table(const struct grove *grove,
 }
 
 /* Apply one random event to both: a failure, a refutation, an adoption (by any
- * node, so that circles occur), or a change of back-ends. */
+ * node, so cycles occur), or a change of back-ends. */
 static inline void grove_step(struct grove *grove,
                               struct table *table,
                               uint64_t *state)

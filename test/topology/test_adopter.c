@@ -8,15 +8,15 @@
 
 #define SEEDS 5000
 
-/* One orphan among others, as the plain search sees it. */
+/* One orphan among its siblings, for the plain search. */
 struct plain {
     const struct grove *grove;
     uint32_t self; /* an index; grove->count for a back-end */
-    uint32_t lost; /* the index of the parent that it had */
+    uint32_t lost; /* the index of its lost parent */
     struct adopter_orphan orphan;
     uint32_t height_limit;
     uint32_t height; /* of the tree, for ANY */
-    bool all_fit;    /* no height limit: ANY */
+    bool all_fit;    /* no height limit, for ANY */
 };
 
 static uint64_t plain_mix(uint64_t seed, uint64_t index)
@@ -28,7 +28,7 @@ static uint64_t plain_mix(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* Alive, with a path to the front-end, outside the orphan's subtree. */
+/* Whether `i` is up, has a path to the front-end, not below the orphan. */
 static bool may_adopt(const struct plain *plain, uint32_t i)
 {
     const struct grove *grove = plain->grove;
@@ -56,7 +56,7 @@ static uint32_t grandparent(const struct plain *plain)
     return 0;
 }
 
-/* Whether the node is a candidate by the name's part before the dash. */
+/* Whether node `i` is a candidate by the part of the name before the dash. */
 static bool is_candidate(const struct plain *plain,
                          const char *criterion,
                          uint32_t i)
@@ -75,7 +75,7 @@ static bool is_candidate(const struct plain *plain,
     return i == top || (i != 0 && grove->parent[i] == top);
 }
 
-/* The key of candidate `i`, for WM: the lowest is the best. */
+/* The key of candidate `i` for WM: the lowest key is the best. */
 static uint64_t plain_key(const struct plain *plain, uint32_t i)
 {
     uint64_t fan_out = grove_fan_out(plain->grove, i);
@@ -84,7 +84,7 @@ static uint64_t plain_key(const struct plain *plain, uint32_t i)
            (plain->all_fit && makes_higher(plain, i, plain->height));
 }
 
-/* r^(1/w), for WR; w as doc/study.md says. */
+/* r^(1/w), for WR; w is defined in doc/study.md. */
 static double plain_lot(const struct plain *plain,
                         uint32_t i,
                         uint32_t fan_out_max)
@@ -97,7 +97,7 @@ static double plain_lot(const struct plain *plain,
     return pow(r, 1 / (key % 2 ? w / 2 : w));
 }
 
-/* Whether candidate `a` is to stand before `b`, which has a higher rank. */
+/* Whether candidate `a` comes before `b`, which has a higher rank. */
 static bool stays_before(const struct plain *plain,
                          const char *sorting,
                          uint32_t fan_out_max,
@@ -112,8 +112,8 @@ static bool stays_before(const struct plain *plain,
     return true;
 }
 
-/* Where orphan `ordinal` begins with WF: each elder sibling takes the first of
- * the candidates that have the fewest children at that time. */
+/* The first choice of orphan `ordinal` with WF: each elder sibling takes the
+ * first candidate with the fewest children at its turn. */
 static uint32_t filled(const struct plain *plain,
                        const uint32_t *chosen,
                        uint32_t count)
@@ -134,7 +134,7 @@ static uint32_t filled(const struct plain *plain,
     return best;
 }
 
-/* Put the indices in `chosen` into the order of the algorithm. */
+/* Sort the indices in `chosen` by the order of the algorithm. */
 static void put_in_order(const struct plain *plain,
                          const char *sorting,
                          uint32_t *chosen,
@@ -176,7 +176,7 @@ static void put_in_order(const struct plain *plain,
         chosen[i] = rotated[(begin + i) % count];
 }
 
-/* Rule 7.3 and chapter 7, word by word: the ranks in order, and how many. */
+/* Rule 7.3 and chapter 7, literally: the ranks in order, and their number. */
 static uint32_t search(struct plain *plain, const char *name, uint32_t *ranks)
 {
     char criterion[8];
@@ -199,7 +199,7 @@ static uint32_t search(struct plain *plain, const char *name, uint32_t *ranks)
     return count;
 }
 
-/* Ask for all turns, in order or from the last one back. */
+/* Ask for all turns, in ascending or descending order. */
 static void compare_picks(struct adopter_survey *survey,
                           const struct adopter_orphan *orphan,
                           const uint32_t *expected,
@@ -232,7 +232,7 @@ static void compare_algorithm(struct plain *plain,
     CU_ASSERT_EQUAL_FATAL(adopter_survey_count(survey), count);
     compare_picks(survey, &plain->orphan, expected, tree_random(state) % 2);
     if (plain->self == plain->grove->count) {
-        /* a sibling asks the same survey, for one turn */
+        /* a sibling asks the same survey for one turn */
         plain->orphan.ordinal++;
         plain->orphan.seed++;
         search(plain, adopter_name(algorithm), expected);
@@ -269,7 +269,7 @@ static void compare(const struct grove *grove,
         compare_algorithm(&plain, table, algorithm, state);
 }
 
-/* Rule 7.3: thousands of trees in which nodes fail and move, turn by turn. */
+/* Rule 7.3: thousands of trees whose nodes fail and move, at each turn. */
 TEST(a_plain_search_finds_the_same)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -316,7 +316,7 @@ static uint32_t first_of(const struct table *table,
 }
 
 /* The orphans of a commnode of 4x4 first ask four different adopters: the
- * front-end, which has one child less now, then the three others. */
+ * front-end, which now has one child less, then the three others. */
 TEST(siblings_begin_at_different_places)
 {
     static const uint32_t first[] = {0, 2, 3, 4, 0, 2};
@@ -331,7 +331,7 @@ TEST(siblings_begin_at_different_places)
     table_free(table);
 }
 
-/* Fan-outs that need more than one digit of the sort, in either order. */
+/* Fan-outs that take several digits of the sort, in either order. */
 TEST(wide_fan_outs_are_sorted)
 {
     static const uint32_t backends[] = {70000, 2047, 2048, 131072, 4095, 1};
@@ -353,8 +353,8 @@ TEST(wide_fan_outs_are_sorted)
     table_free(table);
 }
 
-/* Without a candidate that is low enough the front-end is the only one, at any
- * ordinal, and at a height at which a sum would wrap. */
+/* If no candidate is low enough, the front-end is the only one, at any ordinal,
+ * and at a height at which a sum would overflow. */
 TEST(the_front_end_is_the_last_resort)
 {
     static const uint32_t heights[] = {2, UINT32_MAX};
@@ -399,7 +399,7 @@ TEST(weighted_lots_keep_their_odds)
     table_free(table);
 }
 
-/* Eighteen of the dissertation and one other; each is found by its name. */
+/* Eighteen algorithms of the dissertation and one more are found by name. */
 TEST(algorithms_have_names)
 {
     for (uint32_t i = 0; i < ADOPTER_ALGORITHMS; i++) {

@@ -1,4 +1,4 @@
-/* test_hostlist.c - lists of hosts: read, refused, written back. */
+/* test_hostlist.c - host lists: read, refused, written. */
 #include "test/topology/tree.h"
 #include "topology/hostlist.h"
 
@@ -24,7 +24,7 @@ static char *joined_text(const struct hostlist *list)
     return text;
 }
 
-/* Each list gives these hosts, which are written back as that text. */
+/* Each list gives these hosts, which are written as that text. */
 TEST(lists_are_read_and_written)
 {
     static const struct {
@@ -78,7 +78,7 @@ TEST(lists_are_read_and_written)
     }
 }
 
-/* The text of any hosts is read as the same hosts in the same order. */
+/* A written text is read as the same hosts in the same order. */
 TEST(texts_read_as_the_same_hosts)
 {
     for (uint64_t seed = 1; seed <= 3000; seed++) {
@@ -117,7 +117,7 @@ TEST(texts_read_as_the_same_hosts)
     }
 }
 
-/* Each error has the exact place and the cause. */
+/* Each error names the exact place and the cause. */
 TEST(errors_name_place_and_cause)
 {
     static const struct {
@@ -162,7 +162,7 @@ TEST(errors_name_place_and_cause)
     }
 }
 
-/* The limits for hosts and names are accepted, one more is refused. */
+/* Hosts and names at the limits are accepted; one more is refused. */
 TEST(limits_are_exact)
 {
     struct cop_error error = {""};

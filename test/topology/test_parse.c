@@ -43,7 +43,7 @@ TEST(mrnets_files_are_read)
     }
 }
 
-/* Each error has the exact place and the cause. */
+/* Each error names the exact place and the cause. */
 TEST(errors_name_place_and_cause)
 {
     static const struct {
@@ -100,7 +100,7 @@ TEST(errors_name_place_and_cause)
     }
 }
 
-/* A zero byte is a wrong character, not an end. */
+/* A zero byte is an invalid character, not an end. */
 TEST(a_zero_byte_is_refused)
 {
     struct cop_error error = {""};
@@ -165,7 +165,7 @@ TEST(unreadable_files_are_named)
         "/dev/null:1:1: no nodes; write for example \"a:0 => b:0 c:0 ;\"");
 }
 
-/* A file gives the same as its text; errors have its path. */
+/* A file gives the same tree as its text; errors name its path. */
 TEST(files_are_read)
 {
     char path[] = "/tmp/coppice-test-XXXXXX";

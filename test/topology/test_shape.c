@@ -57,8 +57,8 @@ TEST(back_ends_are_the_last_ranks)
     topology_free(topo);
 }
 
-/* The binomial tree of 8: the root's children came in rounds 1, 2 and 3, and
- * begin subtrees of 4, 2 and 1 nodes. */
+/* The binomial tree of 8: the root's children of rounds 1, 2 and 3 have
+ * subtrees of 4, 2 and 1 nodes. */
 TEST(a_2_nomial_tree_is_binomial)
 {
     struct topology *topo = shape_tree("k:2@8");
@@ -104,7 +104,7 @@ TEST(the_default_is_localhost)
     topology_free(topo);
 }
 
-/* An invalid shape is -EINVAL, one above a limit -E2BIG, both with a sentence. */
+/* An invalid shape is -EINVAL, one above a limit -E2BIG, with a message. */
 TEST(bad_shapes_are_refused)
 {
     static const char *const wrong[] = {

@@ -52,8 +52,8 @@ static void check_against(const struct table *table, const struct grove *grove)
     }
 }
 
-/* Depths, heights and fan-outs agree with a tree that is walked each time, after
- * any failures and moves. */
+/* Depths, heights and fan-outs agree with those found by walking the tree,
+ * after any failures and moves. */
 TEST(the_table_is_the_tree)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -138,7 +138,7 @@ TEST(the_order_of_records_does_not_matter)
         for (uint32_t i = 0; i < 64; i++) {
             uint32_t rank = 1 + tree_random(&state) % 200;
             uint32_t incarnation = 1 + tree_random(&state) % 4;
-            /* One incarnation is one attempt: it has one parent. */
+            /* One incarnation is one attempt, so it has one parent. */
             uint32_t parent = grove.rank[(rank + incarnation) % grove.count];
 
             if (parent == rank || tree_random(&state) % 3 == 0)
@@ -190,7 +190,7 @@ TEST(the_higher_incarnation_wins)
     table_free(table);
 }
 
-/* A back-end's record is news once, and is listed; no fan-out changes. */
+/* A back-end's record is new once, and is listed; fan-outs do not change. */
 TEST(records_of_back_ends_are_kept)
 {
     struct table *table = small_table();
@@ -258,7 +258,7 @@ TEST(the_last_fan_out_counts)
 }
 
 /* PROTOCOL 6.1: tables with the same records have the same version, whatever
- * their history; others have another one. */
+ * their history; tables with other records have another version. */
 TEST(versions_tell_tables_apart)
 {
     struct table *one = small_table(), *other = small_table();
@@ -309,8 +309,8 @@ TEST(impossible_records_are_refused)
     table_free(NULL);
 }
 
-/* Nodes that do not form a tree are refused by table_add() or table_check(), and
- * the table stays empty. Each row is one node: rank, parent, fan-out. */
+/* Nodes that form no tree are refused by table_add() or table_check(), and the
+ * table stays empty. Each row is one node: rank, parent, fan-out. */
 TEST(a_table_that_is_no_tree_is_refused)
 {
     static const uint32_t wrong[][4][3] = {
@@ -319,10 +319,10 @@ TEST(a_table_that_is_no_tree_is_refused)
         {{0, TABLE_NONE, 2}, {1, 0, 0}, {3, 2, 0}},    /* no such parent */
         {{0, TABLE_NONE, 1}, {1, 2, 1}, {2, 1, 1}},    /* a circle */
         {{0, TABLE_NONE, 1}, {1, 0, 0}, {2, 0, 0}},    /* too few */
-        {{0, TABLE_NONE, 1}, {1, 1, 1}},               /* of itself */
+        {{0, TABLE_NONE, 1}, {1, 1, 1}},               /* its own parent */
         {{0, TABLE_NONE, 1}, {1, TABLE_NONE, 0}},      /* two roots */
-        {{0, 1, 1}, {1, 0, 0}},                        /* a lower root */
-        {{0, TABLE_FAILED, 0}},                        /* a failed one */
+        {{0, 1, 1}, {1, 0, 0}},                        /* rank 0 is no root */
+        {{0, TABLE_FAILED, 0}},                        /* a failed node */
         {{0, TABLE_NONE, TOPOLOGY_CHILDREN_MAX + 1}},  /* too many */
         {{0, TABLE_NONE, 1}, {TABLE_RANKS_MAX, 0, 0}}, /* too high */
     };
@@ -376,8 +376,8 @@ TEST(a_topology_becomes_a_table)
     }
 }
 
-/* Change both tables by random records and fan-outs, and see that both call the
- * same ones news. */
+/* Change both tables by random records and fan-outs, and check that both report
+ * the same ones as new. */
 static void change_both(struct table *a, struct table *b, uint64_t *state)
 {
     uint32_t count = table_count(a);
@@ -402,7 +402,7 @@ static void change_both(struct table *a, struct table *b, uint64_t *state)
     }
 }
 
-/* Depths, heights, paths and fan-outs of two tables agree. */
+/* Check that depths, heights, paths and fan-outs of two tables agree. */
 static void compare_tables(const struct table *a, const struct table *b)
 {
     struct table_fan_out from_a = {0}, from_b = {0};
@@ -427,8 +427,8 @@ static void compare_tables(const struct table *a, const struct table *b)
     }
 }
 
-/* A packed table is what it was, also after records; of a regular tree it takes
- * a few bytes, and another one is left as it is. */
+/* A packed table is unchanged, also after more records; a regular tree takes a
+ * few bytes, and an irregular one stays unpacked. */
 TEST(a_packed_table_is_the_same)
 {
     static const char *const shapes[] = {"2^7",    "8x8x8",  "3x5x70x2",
@@ -446,7 +446,7 @@ TEST(a_packed_table_is_the_same)
         CHECK_OK(table_pack(packed));
         if (*shape != 'k' && *shape != 'f')
             CU_ASSERT(table_bytes(packed) <= 20 * topology_height(topo));
-        CHECK_OK(table_pack(packed)); /* once more does nothing */
+        CHECK_OK(table_pack(packed)); /* a second time does nothing */
         compare_tables(packed, other);
         change_both(packed, other, &state);
         compare_tables(packed, other);

@@ -13,7 +13,7 @@ static struct topology *parse_text(const char *text)
     return topo;
 }
 
-/* Ranks are breadth-first, and children stand in the order of the file. */
+/* Ranks are breadth-first, and children are in the order of the file. */
 TEST(ranks_are_breadth_first)
 {
     struct topology *topo =
@@ -34,7 +34,7 @@ TEST(ranks_are_breadth_first)
     topology_free(topo);
 }
 
-/* Height, leaves and fan-outs are those of the tree. */
+/* Height, leaves and fan-outs are right. */
 TEST(figures_are_right)
 {
     struct topology *topo = parse_text("a:0 => b:0 c:0 g:0; b:0 => d:0;");
@@ -53,7 +53,7 @@ TEST(figures_are_right)
     topology_free(topo);
 }
 
-/* A front-end alone is a network without back-ends, as in MRNet. */
+/* A front-end without children is a network without back-ends, as in MRNet. */
 TEST(one_node_is_no_back_end)
 {
     struct topology *topo = parse_text("a:0 ;");
@@ -69,7 +69,7 @@ TEST(one_node_is_no_back_end)
     topology_free(topo);
 }
 
-/* A back-end's own subtree is one node, which is a leaf: its rank is not 0. */
+/* The subtree of a back-end is one node, a leaf: its rank is not 0. */
 TEST(a_leafs_subtree_is_a_leaf)
 {
     struct topology *topo = parse_text("a:0 => b:0 c:3;");
@@ -89,7 +89,7 @@ TEST(a_leafs_subtree_is_a_leaf)
     topology_free(topo);
 }
 
-/* An unknown rank has no subtree, and the result stays untouched. */
+/* An unknown rank has no subtree, and the result is untouched. */
 TEST(an_unknown_rank_is_enoent)
 {
     struct topology *topo = parse_text("a:0 => b:0 c:0;");
@@ -102,7 +102,7 @@ TEST(an_unknown_rank_is_enoent)
 }
 
 /* Every subtree of random trees is that part of the tree, with the same ranks.
- * A subtree of a subtree is one of the whole tree. */
+ * A subtree of a subtree is a subtree of the whole tree. */
 TEST(subtrees_keep_ranks)
 {
     for (uint64_t seed = 1; seed <= TREES; seed++) {

@@ -1,11 +1,11 @@
-/* test_wire.c - topologies written and read back: as files, on the wire. */
+/* test_wire.c - topologies written and read again: files and wire form. */
 #include "test/topology/tree.h"
 
 #include <errno.h>
 
 #define TREES 2000
 
-/* The text of a tree, parsed, is that tree with the same ranks. */
+/* The text of a tree is parsed into the same tree with the same ranks. */
 TEST(files_round_trip)
 {
     for (uint64_t seed = 1; seed <= TREES; seed++) {
@@ -28,7 +28,7 @@ TEST(files_round_trip)
     }
 }
 
-/* A front-end alone is written so that it can be read. */
+/* A front-end without children can be written and read. */
 TEST(one_node_round_trips)
 {
     struct topology *topo = NULL;
@@ -67,7 +67,7 @@ TEST(the_wire_keeps_ranks)
     }
 }
 
-/* Every incomplete image, and every image with bytes behind it, is refused. */
+/* Every incomplete image, and every image with extra bytes, is refused. */
 TEST(cut_images_are_refused)
 {
     struct topology *topo = tree_new(9, 40);
@@ -119,7 +119,7 @@ TEST(mutated_images_are_checked)
     topology_free(topo);
 }
 
-/* Each field's limit, one by one. */
+/* The limit of each field, one by one. */
 TEST(absurd_images_are_refused)
 {
     static const char *const images[] = {
@@ -131,8 +131,8 @@ TEST(absurd_images_are_refused)
         "coppice-tree 1 2097153\n0 0 0 a\n",
         "coppice-tree 1 99999999999999999999\n0 0 0 a\n",
         "coppice-tree 1 1\n0 1 0 a\n",          /* more children than nodes */
-        "coppice-tree 1 2\n0 0 0 a\n1 1 0 b\n", /* not reached */
-        "coppice-tree 1 2\n0 1 0 a\n0 0 0 b\n", /* one rank twice */
+        "coppice-tree 1 2\n0 0 0 a\n1 1 0 b\n", /* a node that is not reached */
+        "coppice-tree 1 2\n0 1 0 a\n0 0 0 b\n", /* a rank twice */
         "coppice-tree 1 2\n4294967294 1 0 a\n1 0 0 b\n",
         "coppice-tree 1 1\n4294967295 0 0 a\n",
         "coppice-tree 1 1\n0 0 4294967295 a\n",
@@ -158,7 +158,7 @@ TEST(absurd_images_are_refused)
     topology_free(topo);
 }
 
-/* A big tree's image stays small: about 10 bytes a node on one host. */
+/* The image of a big tree is small: about 10 bytes per node on one host. */
 TEST(images_are_compact)
 {
     struct topology *topo = NULL;

@@ -16,9 +16,8 @@ static inline uint32_t tree_random(uint64_t *state)
     return (uint32_t)((*state * UINT64_C(0x2545F4914F6CDD1D)) >> 32);
 }
 
-/* A topology file of `count` nodes (2 to 200) in which every node but the
- * first has an earlier parent; statements come in a random order and layout.
- * free() it. */
+/* A topology file of `count` nodes (2 to 200). Every node except the first has
+ * an earlier parent; order and layout of statements are random. free() it. */
 static inline char *tree_file(uint64_t seed, uint32_t count)
 {
     uint64_t state = seed * 2 + 1;
@@ -67,7 +66,7 @@ static inline struct topology *tree_new(uint64_t seed, uint32_t count)
     return topo;
 }
 
-/* Whether the subtree of `a` at `root` is the tree `b`, apart from ranks. */
+/* Whether the subtree of `a` at `root` is the tree `b`, ignoring ranks. */
 static inline bool tree_same(const struct topology *a,
                              uint32_t root,
                              const struct topology *b,
@@ -85,7 +84,7 @@ static inline bool tree_same(const struct topology *a,
     return true;
 }
 
-/* Whether the order and the links are as topology.h promises. */
+/* Whether order and links are those that topology.h promises. */
 static inline bool tree_holds(const struct topology *topo)
 {
     uint32_t next = 1;
