@@ -1,7 +1,7 @@
 /* fuzz_frame.c - the bytes of a link, in two different cuts, give the same
- * frames and the same error.
+ * frames and error.
  *
- * The first byte of the input seeds the second cut; the rest are the link. */
+ * The first byte of the input seeds the second cut; the others are the link. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* What came out of a link. */
+/* The results of reading a link. */
 struct outcome {
     uint64_t frame_count;
     uint64_t hash;
@@ -39,7 +39,7 @@ static void note_frame(struct outcome *outcome, struct frame *frame)
     frame_fini(frame);
 }
 
-/* Read `len` bytes, `step` at a time, directly where the reader lets us. */
+/* Read `len` bytes, `step` at a time, directly if the reader allows it. */
 static struct outcome read_link(const uint8_t *data, size_t len, size_t step)
 {
     struct outcome outcome = {.frame_count = 0};

@@ -1,7 +1,7 @@
-/* fuzz_handshake.c - both ends of a handshake, given anything.
+/* fuzz_handshake.c - each end of a handshake gets arbitrary input.
  *
- * The first byte says which end; the rest is what comes over the link, in
- * pieces of changing lengths. Nobody without the key is ever proved. */
+ * The first byte chooses the end; the others come over the link, in pieces of
+ * changing lengths. A peer without the key is never authenticated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     }
     if (r > 0)
-        abort(); /* a proof without the key */
+        abort(); /* authenticated without the key */
     if (r < 0 && !*handshake_error(r))
         abort();
     return 0;

@@ -1,12 +1,12 @@
-/* fuzz_hostlist.c - host lists. What is taken must be written so that the
- * same hosts are read again. Millions of hosts are read, and no more: to write
- * them and to read them again would take seconds. */
+/* fuzz_hostlist.c - host lists. A list that is accepted must be written so that
+ * the same hosts are read again. Lists of millions of hosts are only read:
+ * writing and reading them again would take seconds. */
 #include "topology/hostlist.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Most hosts of a list that is written. */
+/* The maximum number of hosts of a list that is written. */
 #define HOSTS_MAX 100000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -1,5 +1,5 @@
-/* fuzz_internals.c - packed internal nodes of READY and TABLE. What is taken is
- * within the limits, and is read again as it was when it has been written. */
+/* fuzz_internals.c - packed internal nodes of READY and TABLE. Accepted nodes
+ * are within the limits, and are the same when written and read again. */
 #include "protocol/launch/internals.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static void must(bool holds)
         abort();
 }
 
-/* Read all nodes. Returns whether all bytes were right. */
+/* Read all nodes. Returns whether all bytes were valid. */
 static bool read_all(struct roster *out, const uint8_t *data, size_t len)
 {
     struct internals_reader reader;
@@ -29,7 +29,7 @@ static bool read_all(struct roster *out, const uint8_t *data, size_t len)
     while ((r = internals_next(&reader, &node)) > 0) {
         must(node.rank < LIMIT_NODES);
         must(strlen(node.address) < INTERNALS_ADDRESS);
-        must(out->internal_count < len); /* a node takes a byte */
+        must(out->internal_count < len); /* a node takes at least a byte */
         must(roster_add_internal(out, node.rank, node.parent, node.fan_out,
                                  node.address) == 0);
     }

@@ -1,5 +1,5 @@
-/* fuzz_look.c - files that coppice-stat --json may have written, read back.
- * What is taken agrees with itself, and compared with itself has not moved. */
+/* fuzz_look.c - files that may be output of coppice-stat --json, read again. An
+ * accepted file is consistent, and does not differ from itself. */
 #include "stat/diff/diff.h"
 
 #include <stdlib.h>

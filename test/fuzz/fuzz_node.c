@@ -1,11 +1,11 @@
-/* fuzz_node.c - one node, and everything that may happen to it.
+/* fuzz_node.c - one node, and every event that may happen to it.
  *
- * The input is a role and a sequence of events: links that come and go,
- * frames of every type, well-formed and wild, from peers that hold the key,
- * time, filters that answer, what the application asks. What the node asks
- * for is checked as the shells would rely on it: nothing is sent on a link
- * that is closed, or down that may only go up; every frame encodes; one
- * filter call at a time; after its end a node closes links and no more. */
+ * The input is a role and a sequence of events: links that open and close,
+ * frames of every type, valid and random, from peers that hold the key, time,
+ * answers of filters, requests of the application. The node's actions are
+ * checked as the shells rely on them: no frame on a closed link, or down that
+ * may only go up; every frame encodes; one filter call at a time; after its end
+ * a node only closes links. */
 #include <coppice/status.h>
 #include <errno.h>
 #include <stdint.h>
@@ -28,13 +28,13 @@
 #define LINKS      8
 #define EVENTS_MAX 400
 #define STREAMS    8
-#define VILLAIN    1 /* the link of back-end 12, where it alone is hostile */
-#define CROWD      20000 /* of what each input has at most once */
-#define MANY       300   /* of what there may be millions */
+#define VILLAIN    1 /* the link of back-end 12, which may be the only peer */
+#define CROWD      20000 /* large counts, at most once in each input */
+#define MANY       300   /* stands for counts that may be millions */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* What must hold in any build. */
+/* Abort in any build if the condition is false. */
 #define must(holds) ((holds) ? (void)0 : broken(#holds, __LINE__))
 
 static void broken(const char *what, int line)
@@ -57,7 +57,7 @@ static uint8_t byte(struct input *in)
     return *in->at++;
 }
 
-/* Mostly small; sometimes at an edge. */
+/* A number, mostly small, sometimes at a limit. */
 static uint64_t number(struct input *in)
 {
     uint8_t b = byte(in);
@@ -87,24 +87,24 @@ struct play {
     struct actions actions;
     enum node_role role;
     uint64_t now_ms;
-    bool up[LINKS]; /* as the shell has it */
+    bool up[LINKS]; /* as the shell sees it */
     bool is_parent[LINKS];
     bool is_observer[LINKS];
-    bool allowed; /* injections */
+    bool allowed; /* injections are allowed */
     bool calling;
     bool ended;
-    bool alone; /* one back-end only, VILLAIN, says anything */
-    struct fifo delivered[STREAMS]; /* the application has not taken them */
-    uint32_t load[STREAMS];         /* asked for, not answered */
+    bool alone; /* the only peer that sends is back-end VILLAIN */
+    struct fifo delivered[STREAMS]; /* until the application takes them */
+    uint32_t load[STREAMS];         /* loads requested, not answered yet */
     size_t load_count;
     bool want_link_up_closed;
     bool dialling;
-    bool clock; /* to be looked at */
+    bool clock; /* the clock was asked for */
     bool crowded;
     uint32_t dialled;
 };
 
-/* What goes down only, and what goes up only. */
+/* Whether frames of `type` may go to the parent, or else to a child. */
 static bool may_go(uint8_t type, bool to_parent)
 {
     switch ((enum frame_type)type) {
@@ -151,7 +151,7 @@ static bool may_go(uint8_t type, bool to_parent)
     return false;
 }
 
-/* A frame that is sent reads back as it was. */
+/* Check that a sent frame is read as it was. */
 static void check_frame(const struct frame *frame)
 {
     unsigned char header[FRAME_HEAD_MAX];
@@ -169,8 +169,8 @@ static void check_frame(const struct frame *frame)
     frame_reader_fini(&reader);
 }
 
-/* Whatever one back-end says, its parent is not refused for it (PROTOCOL 16.2,
- * 16.10). */
+/* Check that the parent would accept `frame`, whatever one back-end has sent
+ * (PROTOCOL 16.2, 16.10). */
 static void check_exact(const struct frame *frame)
 {
     uint8_t ending = FRAME_EMPTY | FRAME_LAST;
@@ -272,7 +272,7 @@ static void step(struct play *play, struct event *event)
     must(!play->clock);
 }
 
-/* ---- what comes ---- */
+/* ---- input of the node ---- */
 
 static void link_up(struct play *play, uint8_t what)
 {
@@ -349,7 +349,7 @@ static void link_down(struct play *play, uint8_t what)
                    .type = EVENT_LINK_DOWN, .link = link, .text = "it broke"});
 }
 
-/* A payload of as many bytes as the input says. */
+/* A payload of `len` bytes, the first 8 from the input. */
 static struct payload *raw_payload(struct play *play, size_t len)
 {
     struct payload *payload = NULL;
@@ -369,7 +369,7 @@ static void some_ranks(struct play *play, struct ranks *out)
     for (int i = 0; i < 4; i++)
         if (what & (1 << i))
             ranks_add(out, 12 + (uint32_t)i, 12 + (uint32_t)i);
-    if ((what & 0x70) == 0x70) /* scattered; else all, or more than may be */
+    if ((what & 0x70) == 0x70) /* scattered; else all, or more than allowed */
         for (uint32_t rank = 14; rank < MANY; rank += 2)
             ranks_add(out, rank, rank);
     if (what & 0x40)
@@ -406,7 +406,7 @@ static void make_roster(struct play *play, struct frame *frame)
     uint8_t what = byte(&play->in);
 
     some_ranks(play, &roster.backends);
-    if (what & 8) /* each below the one before, the last one first */
+    if (what & 8) /* each is the parent of the previous one */
         for (uint32_t i = 0; i < MANY; i++)
             roster_add_internal(&roster, 20 + MANY - i, 19 + MANY - i, 1, "");
     if (what & 1)
@@ -502,7 +502,7 @@ static void make_record(struct play *play, struct frame *frame)
                      what & 0x80 ? 1u : what % 3u, "it is said") == 0);
 }
 
-/* STATUS and its answers, and INJECT: nearly right, so that they go far. */
+/* STATUS and its answers, and INJECT: nearly valid, to get deeper. */
 static void make_status(struct play *play, struct frame *frame)
 {
     struct rows rows = {0};
@@ -521,7 +521,7 @@ static void make_status(struct play *play, struct frame *frame)
     if (what & 1) {
         for (int i = 0; i < what % 4; i++, row.rank++)
             must(rows_add(&rows, &row) == 0);
-        if (what & 0x40 && !play->crowded) /* one below the other */
+        if (what & 0x40 && !play->crowded) /* in a chain */
             for (int i = 0; i < CROWD; i++, row.rank++) {
                 play->crowded = true;
                 row.parent = row.rank - 1;
@@ -538,7 +538,7 @@ static void make_status(struct play *play, struct frame *frame)
     frame->sequence = what & 0x20 ? number(&play->in) : 1;
 }
 
-/* ADOPT, PROBE, what answers them, and what has a list of numbers too. */
+/* ADOPT, PROBE, their answers, and other frames with a list of numbers. */
 static void make_adoption(struct play *play, struct frame *frame)
 {
     static const enum frame_type types[] = {
@@ -564,7 +564,7 @@ static void make_adoption(struct play *play, struct frame *frame)
     ranks_fini(&ranks);
 }
 
-/* A packet of an exact stream, nearly right, so that it goes far. */
+/* A packet of an exact stream, nearly valid, to get deep into the node. */
 static void make_exact(struct play *play, uint8_t what, struct frame *frame)
 {
     frame->type = FRAME_DATA;
@@ -612,7 +612,7 @@ static void make_farewell(struct play *play, uint8_t what, struct frame *frame)
                      lens[0]) == 0);
 }
 
-/* What streams with a guarantee have more (PROTOCOL 16, 17). */
+/* The other frames of streams with a guarantee (PROTOCOL 16, 17). */
 static void make_guaranteed(struct play *play, struct frame *frame)
 {
     uint8_t what = byte(&play->in);
@@ -630,7 +630,7 @@ static void make_guaranteed(struct play *play, struct frame *frame)
         frame->type = FRAME_FINAL;
         frame->sequence = number(&play->in);
         break;
-    case 2: /* it names joiners */
+    case 2: /* names joiners */
         frame->type = FRAME_MARKER;
         frame->tag = (int32_t)number(&play->in);
         frame->sequence = number(&play->in);
@@ -709,7 +709,7 @@ static void frame_comes(struct play *play, uint8_t what)
         make_any(play, frame);
         break;
     }
-    if (play->alone && what & 1) { /* nearly right, so that it goes far */
+    if (play->alone && what & 1) { /* nearly valid, to get deep into the node */
         frame->origin = 12;
         if (frame->flags & FRAME_EXACT && what & 2)
             frame->check = exact_hash(12);
@@ -807,7 +807,7 @@ static void happen(struct play *play)
         break;
     case 3:
         if (play->alone)
-            break; /* nobody else says anything: all would be silent */
+            break; /* without other senders, every link would be silent */
         play->now_ms += detail > 250 ? 5000 : detail * 4u;
         step(play, &(struct event){.type = EVENT_TICK});
         break;
@@ -833,7 +833,7 @@ static void happen(struct play *play)
     }
 }
 
-/* ---- a node that is past its launch, so that searching begins there ---- */
+/* ---- a node after its launch, at which the search begins ---- */
 
 static void ready(struct play *play,
                   uint32_t link,
@@ -899,7 +899,7 @@ static void launch(struct play *play)
         parent_is_up(play);
 }
 
-/* Whatever one back-end has said, the others are what they were: linked, and
+/* Check that, whatever one back-end has sent, the others are still linked, and
  * members (PROTOCOL 2.5). */
 static void check_others(const struct play *play)
 {

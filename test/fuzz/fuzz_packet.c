@@ -1,5 +1,5 @@
-/* fuzz_packet.c - a payload from anybody is refused or gives values that can
- * be read, packed again, and are then the same. */
+/* fuzz_packet.c - an arbitrary payload is refused, or its values can be read
+ * and packed again, and are then the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Look at every byte of `value`. Returns a sum, so that nothing is left out. */
+/* Read every byte of `value`. Returns a sum, so that each read counts. */
 static uint64_t look(const struct cop_value *value)
 {
     static const unsigned char lens[] = {
@@ -29,7 +29,7 @@ static uint64_t look(const struct cop_value *value)
     return sum;
 }
 
-/* Pack what was read once more; it must be readable, with the same format. */
+/* Pack the values again; the packet must be readable, with the same format. */
 static void pack_again(const struct cop_packet *packet,
                        const struct cop_value *values,
                        size_t count)

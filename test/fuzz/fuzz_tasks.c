@@ -1,30 +1,30 @@
-/* fuzz_tasks.c - sets of tasks from anybody, as people write them and as
- * packets have them: what is taken can be written again, and sets are combined
- * as sets are. An input is the length of the text in one byte, the text, and
- * the packed form of another set. Sets of millions of ranges are read, and no
- * more: all that is done with them would take seconds. */
+/* fuzz_tasks.c - arbitrary sets of tasks, as text and as in packets: an
+ * accepted set can be written again, and sets obey the laws of sets. An input
+ * is the length of the text in one byte, the text, and the packed form of
+ * another set. Sets of millions of ranges are only read: the rest would take
+ * seconds. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "stat/tree/tasks.h"
 
-/* More than any set of an input needs, as text: what is packed in a bitmap has
- * 8 tasks a byte, of up to 9 characters. */
+/* More than the text of any set of an input: a bitmap has 8 tasks per byte, of
+ * up to 9 characters each. */
 #define TEXT_SIZE 400000
 
-/* Most ranges of a set with which all is tried. */
+/* The most ranges of a set on which everything is tried. */
 #define RANGES_MAX 100000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* This holds, or it is our bug. */
+/* Abort if the condition is false. */
 static void must(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* What is written is read again as the same set. */
+/* Check that a written set is read again as the same set. */
 static void check_text(struct tasks *set)
 {
     static char text[TEXT_SIZE];
@@ -32,13 +32,13 @@ static void check_text(struct tasks *set)
 
     tasks_text(set, text, sizeof(text));
     if (strlen(text) == sizeof(text) - 1)
-        return; /* some were left out */
+        return; /* some tasks were left out */
     must(tasks_parse(&again, text) == 0);
     must(tasks_equal(again, set));
     tasks_free(again);
 }
 
-/* What is packed is read again as the same set. */
+/* Check that a packed set is read again as the same set. */
 static void check_packed(struct tasks *set)
 {
     size_t len = tasks_packed_len(set);
@@ -53,7 +53,7 @@ static void check_packed(struct tasks *set)
     free(bytes);
 }
 
-/* The tasks in a and b, and those in one of them only, add up. */
+/* Check that the tasks in both a and b, and those in one only, add up. */
 static void check_laws(struct tasks *a, struct tasks *b)
 {
     struct tasks *all, *both, *rest;

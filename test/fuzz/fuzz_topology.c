@@ -1,5 +1,5 @@
-/* fuzz_topology.c - topology files and the wire form. What is taken
- * must be written so that it is taken again. */
+/* fuzz_topology.c - topology files and the wire form. An accepted topology must
+ * be written so that it is accepted again. */
 #include "topology/topology.h"
 
 #include <stdlib.h>

@@ -1,19 +1,18 @@
-/* fuzz_tree.c - packed trees of stacks from anybody: what is taken can be
- * packed and read again, and two of them are joined as trees are. An input is
- * the length of the first one in two bytes, the low one first, and both. Sets
- * of millions of ranges are read, and no more: what is done with them would
- * take seconds. */
+/* fuzz_tree.c - arbitrary packed trees of stacks: an accepted tree can be
+ * packed and read again, and two trees can be merged. An input is the length of
+ * the first tree in two bytes, little-endian, and both trees. Sets of millions
+ * of ranges are only read: the rest would take seconds. */
 #include <stdlib.h>
 
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
-/* Most ranges of a tree's sets with which all is tried. */
+/* The most ranges of a tree's sets on which everything is tried. */
 #define RANGES_MAX 100000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* This holds, or it is our bug. */
+/* Abort if the condition is false. */
 static void must(bool holds)
 {
     if (!holds)
@@ -31,7 +30,7 @@ static bool is_tried(const struct tree *tree)
     return ranges <= RANGES_MAX;
 }
 
-/* The tree of these bytes; NULL if they are none, or one of too many ranges. */
+/* The tree of these bytes; NULL if invalid, or with too many ranges. */
 static struct tree *tree_of(const uint8_t *bytes, size_t len)
 {
     struct tree *tree = NULL, *again;
@@ -53,8 +52,8 @@ static struct tree *tree_of(const uint8_t *bytes, size_t len)
     return tree;
 }
 
-/* It does not matter in which order two trees are joined, and a difference has
- * all that is missing. */
+/* Check that the order of merging two trees has no effect, and that a
+ * difference has everything missing. */
 static void check_laws(const struct tree *a, const struct tree *b)
 {
     struct tree *both, *other, *more, *settled;

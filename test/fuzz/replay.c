@@ -2,10 +2,10 @@
  *
  * usage: fuzz_NOUN [FILE|FOLDER]...
  *
- * Without arguments the corpus is test/fuzz/corpus/NOUN under $SOURCE, the
- * top of the project. Prints each file before it is run, so that the last
- * line names the one that crashed, or took more than LIMIT_S of processor time
- * together with those before it. Fails where there is nothing to run. */
+ * Without arguments the corpus is test/fuzz/corpus/NOUN under $SOURCE, the top
+ * of the project. Prints each file before running it, so that the last line
+ * names the file that crashed, or at which the processor time exceeded LIMIT_S.
+ * Fails if there is nothing to run. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* asprintf() */
 #endif
@@ -19,14 +19,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define LIMIT_S 60 /* a corpus takes less than one, also under sanitizers */
+#define LIMIT_S 60 /* a corpus takes less than 1 s, even under sanitizers */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* Run the file at `path`. Returns 1, or a negative errno. */
 static int replay_file(const char *path, size_t len)
 {
-    /* Exactly as long as the input: a sanitizer sees one byte too far. */
+    /* Exactly the input's length, so that a sanitizer sees any overrun. */
     uint8_t *data = malloc(len > 0 ? len : 1);
     FILE *file = NULL;
     int r = 1;
@@ -57,8 +57,8 @@ static int visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Run every file of the folder at `path`, by name. Returns how many, or a
- * negative errno after saying which file. */
+/* Run every file of the folder at `path`, by name. Returns their number, or a
+ * negative errno after printing which file failed. */
 static int replay_folder(const char *path)
 {
     struct dirent **entries = NULL;
@@ -84,8 +84,8 @@ static int replay_folder(const char *path)
     return r < 0 ? r : count;
 }
 
-/* Run the file or folder at `path`. Returns how many files, or a negative
- * errno after saying what is wrong. */
+/* Run the file or folder at `path`. Returns the number of files, or a negative
+ * errno after printing why. */
 static int replay(const char *path)
 {
     struct stat status;
@@ -102,7 +102,7 @@ static int replay(const char *path)
     return r;
 }
 
-/* Run the corpus that belongs to the program called `name`. */
+/* Run the corpus of the program called `name`. */
 static int replay_own(const char *name)
 {
     const char *source = getenv("SOURCE");
