@@ -1,4 +1,4 @@
-/* scenario.c - what scenarios are written with. */
+/* scenario.c - the functions that scenarios are written with. */
 #include "test/sim/scenario.h"
 
 #include <stdarg.h>
@@ -8,10 +8,10 @@
 #define TELLS   (TELL_ENDED + 1)
 #define WAIT_MS 60000
 
-/* What a trace shows unless the scenario says otherwise. */
+/* The contents of a trace, unless the scenario changes them. */
 #define TRACE (SIM_TRACE_DELIVER | SIM_TRACE_TELL)
 
-/* What the watcher has seen in the one world that there is. */
+/* What the watcher has seen in the only world. */
 static struct {
     unsigned told[NODES][TELLS];
     int code[TELLS];
@@ -24,7 +24,7 @@ static struct {
     int state; /* the value of the last TELL_STATE */
 } seen;
 
-/* The "%d" in `frame`; 0 if it is none. */
+/* The "%d" in `frame`; 0 if the frame has another format. */
 static int read_int(const struct frame *frame)
 {
     struct cop_packet *packet;
@@ -99,7 +99,7 @@ struct sim *sim_launch_as(const char *tree, const struct sim_config *config)
     struct sim *sim = sim_begin_as(tree, config);
 
     sim_wait(sim, 0, TELL_LAUNCHED);
-    sim_run(sim, 20); /* the table has come everywhere */
+    sim_run(sim, 20); /* the table has reached every node */
     sim_trace(sim, TRACE);
     return sim;
 }
@@ -186,7 +186,7 @@ static bool is_told(struct sim *sim, void *arg)
     return seen.told[waited->rank][waited->tell] > waited->count;
 }
 
-/* Wait until `rank` was told `tell` more often than `count` times. */
+/* Wait until `rank` was told `tell` more than `count` times. */
 static void wait_more(struct sim *sim,
                       uint32_t rank,
                       enum tell_type tell,
@@ -377,7 +377,7 @@ static bool is_like(const char *line, const char *text)
     return true;
 }
 
-/* How many lines are like `text`, and the last one's time. */
+/* The number of lines like `text`; `*at_ms` is the time of the last one. */
 static unsigned find_lines(struct sim *sim, const char *text, unsigned *at_ms)
 {
     const char *line = sim_trace_text(sim);

@@ -1,5 +1,5 @@
-/* scenario.h - what scenarios say besides sim.h: they launch a world, ask and
- * wait, and look at what came.
+/* scenario.h - what scenarios use besides sim.h: launch a world, make requests,
+ * wait, and check the results.
  *
  *     SCENARIO(a_death_is_told, "0(1(3,4),2)")
  *     {
@@ -12,8 +12,8 @@
  *     }
  *
  * A hop takes exactly 1 ms; times in a trace count from the last sim_launch(),
- * sim_open_stream() or sim_trace_from_here(). Nodes are named by rank. One
- * scenario has one world at a time. What fails here fails the test. */
+ * sim_open_stream() or sim_trace_from_here(). Nodes are named by rank. There is
+ * one world at a time. A failure in these functions fails the test. */
 #pragma once
 
 #include "sim/sim.h"
@@ -43,7 +43,7 @@ struct sim *sim_begin_as(const char *tree, const struct sim_config *config);
  * other commnodes has one. Back-ends have the ranks behind all commnodes. */
 char *sim_spread_tree(uint32_t victims);
 
-/* Check that the machine did nothing that it may not; free the world. */
+/* Check that the machine broke no rule; free the world. */
 void sim_end(struct sim *sim);
 
 /* SCENARIO(name, tree) { ... } is a test in a world `sim` that has launched, and
@@ -62,35 +62,35 @@ void sim_end(struct sim *sim);
 /* Let so much time pass. */
 void sim_run(struct sim *sim, uint64_t for_ms);
 
-/* The node dies in so many milliseconds. */
+/* Kill the node after `in_ms`. */
 void sim_kill_at(struct sim *sim, uint32_t rank, uint64_t in_ms);
 
 /* ---- traffic ---- */
 
-/* Open a stream with this definition, and wait; the trace is then empty. A NULL
- * name is "", no members means everyone; `id` is ignored. Returns its number. */
+/* Open a stream with this definition, wait, and empty the trace. A NULL name is
+ * "", no members means all back-ends; `id` is ignored. Returns its number. */
 uint32_t sim_open_defined(struct sim *sim,
                           const struct stream_definition *definition);
 
-/* Ask for it, without waiting. Returns sim_open()'s answer. */
+/* Request such a stream, without waiting. Returns the result of sim_open(). */
 int sim_ask_defined(struct sim *sim,
                     const struct stream_definition *definition,
                     uint32_t *stream);
 
-/* The same with fields of a definition, such as `.grow = true`. */
+/* sim_open_defined() with fields of a definition, such as `.grow = true`. */
 #define sim_open_stream(sim, ...)                                              \
     sim_open_defined(sim, &(struct stream_definition){__VA_ARGS__})
 #define sim_ask_open(sim, stream, ...)                                         \
     sim_ask_defined(sim, &(struct stream_definition){__VA_ARGS__}, stream)
 
-/* The same with this upstream filter, a literal; fields may follow. */
+/* Likewise, with this upstream filter, a literal; fields may follow. */
 #define sim_open_filter(sim, filter, ...)                                      \
     sim_open_stream(sim, .up_filter = (char[]){filter}, __VA_ARGS__)
 
 /* Send `value` as "%d". */
 void sim_send_int(struct sim *sim, uint32_t rank, uint32_t stream, int value);
 
-/* Send a set of this one value, as "%ad". */
+/* Send the set of this one value, as "%ad". */
 void sim_send_set(struct sim *sim, uint32_t rank, uint32_t stream, int value);
 
 /* Send `value` as "%d", now or as soon as there is credit. */
@@ -104,72 +104,72 @@ void sim_send_ints(
 void sim_send_all(
     struct sim *sim, uint32_t stream, uint32_t first, uint32_t last, int value);
 
-/* Sync and wait for it. Returns TELL_SYNCED's code. */
+/* Sync and wait for the end. Returns the code of TELL_SYNCED. */
 int sim_sync_now(struct sim *sim, uint32_t stream);
 
 /* Every back-end answers each packet with its own copy. */
 void sim_echo(struct sim *sim);
 
-/* `rank` takes packets only when the scenario says so. */
+/* Let `rank` take packets only when the scenario says so. */
 void sim_by_hand(struct sim *sim, uint32_t rank);
 
 /* A set of `count` ranks, to be freed with ranks_fini(). */
 struct ranks sim_ranks(size_t count, ...);
 
-/* ---- what came ---- */
+/* ---- results ---- */
 
-/* Let time pass until node `rank` has been told `tell` once more than when
- * this was called; at most a minute. */
+/* Let time pass until node `rank` is told `tell` once more; at most a
+ * minute. */
 void sim_wait(struct sim *sim, uint32_t rank, enum tell_type tell);
 
-/* How often `rank` was told `tell`; the code, rank and text of the last time
- * that any node was. */
+/* How often `rank` was told `tell`; the code, rank and text of the last TELL of
+ * any node. */
 unsigned sim_told(struct sim *sim, uint32_t rank, enum tell_type tell);
 int sim_code(enum tell_type tell);
 uint32_t sim_about(enum tell_type tell);
 const char *sim_text(enum tell_type tell);
 
-/* How often the front-end was told that `rank` was adopted, and how, the last
- * time. */
+/* How often the front-end was told that `rank` was adopted; `out`: the last
+ * adoption. */
 unsigned sim_adopted(uint32_t rank, struct node_adoption *out);
 
-/* Ask for the state of a stream, and wait for it. Returns TELL_STATE's code, and
- * in `value`, unless it is NULL, the "%d" that it is; 0 if there is none. */
+/* Request a stream's state, and wait. Returns the code of TELL_STATE. `value`,
+ * unless NULL, gets the state's "%d", or 0 if it has another format. */
 int sim_state_now(struct sim *sim, uint32_t stream, int *value);
 
-/* How many packets `rank` has taken on `stream`, and the first value, a "%d",
- * of the last. */
+/* The number of packets that `rank` has taken on `stream`, and the first value,
+ * a "%d", of the last packet. */
 unsigned sim_taken(struct sim *sim, uint32_t rank, uint32_t stream);
 int sim_last(struct sim *sim, uint32_t rank, uint32_t stream);
 
-/* The front-end was told this news so often, the last time about `about`. */
+/* Check that the front-end was told `count` times, last about `about`. */
 #define expect_told(sim, what, count, about)                                   \
     do {                                                                       \
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_##what), count);                 \
         CU_ASSERT_EQUAL(sim_about(TELL_##what), about);                        \
     } while (0)
 
-/* `rank` has taken so many packets on `stream`; the last has this value. */
+/* Check that `rank` has taken `count` packets, the last with `value`. */
 #define expect_taken(sim, rank, stream, count, value)                          \
     do {                                                                       \
         CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), count);                  \
         CU_ASSERT_EQUAL(sim_last(sim, rank, stream), value);                   \
     } while (0)
 
-/* How many lines of the trace contain `text`, whose parts are separated by
- * '*'; the time that the last of them has, 0 if there is none. */
+/* The number of trace lines that contain `text`, whose parts are separated by
+ * '*'; also the time of the last such line, or 0. */
 unsigned sim_lines(struct sim *sim, const char *text);
 unsigned sim_line_ms(struct sim *sim, const char *text);
 
-/* Show these from now on, in a trace that begins here. */
+/* Begin a new trace, which shows `trace`. */
 void sim_trace(struct sim *sim, unsigned trace);
 
-/* The trace is exactly that text. */
+/* Check that the trace is exactly `text`. */
 #define expect_trace(sim, text)                                                \
     CU_ASSERT(sim_trace_is(sim, text, __FILE__, __LINE__))
 
-/* One line of the trace contains `text`, whose parts are separated by '*'. */
+/* Check that one line of the trace contains `text`; '*' separates its parts. */
 #define expect(sim, text) CU_ASSERT(sim_is_once(sim, text, __FILE__, __LINE__))
 
-/* The same; else print the trace. Returns whether it is so. */
+/* Whether that is so; if not, print the trace. */
 bool sim_is_once(struct sim *sim, const char *text, const char *file, int line);

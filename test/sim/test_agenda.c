@@ -1,10 +1,10 @@
-/* test_agenda.c - what happens next in the simulated world, and by chance. */
+/* test_agenda.c - the order of events in the simulated world, and chance. */
 #include "sim/agenda.h"
 
 #include "sim/random.h"
 #include "test/check.h"
 
-/* Entries come by time, those of one time in the order of their making. */
+/* Entries come in the order of time, and at equal times of creation. */
 TEST(entries_come_in_order)
 {
     struct agenda agenda = {0};
@@ -35,7 +35,7 @@ TEST(entries_come_in_order)
     agenda_fini(&agenda);
 }
 
-/* What is put off keeps its place among what waits for the same time. */
+/* A delayed entry keeps its place among the entries of the same time. */
 TEST(delayed_entries_keep_their_order)
 {
     struct agenda agenda = {0};
@@ -58,7 +58,7 @@ TEST(delayed_entries_keep_their_order)
     agenda_fini(&agenda);
 }
 
-/* xoshiro256** from the seed 0 of splitmix64: its published first numbers. */
+/* xoshiro256** seeded by splitmix64(0): the published first numbers. */
 TEST(chance_is_the_same_everywhere)
 {
     struct random random;

@@ -25,7 +25,7 @@ TEST(bytes_arrive_at_their_time)
     flow_fini(&flow);
 }
 
-/* What is written later never arrives earlier. */
+/* Bytes that are written later never arrive earlier. */
 TEST(later_bytes_do_not_overtake)
 {
     struct flow flow = {0};
@@ -37,7 +37,7 @@ TEST(later_bytes_do_not_overtake)
     flow_fini(&flow);
 }
 
-/* A reader may take part of what has arrived, over and over. */
+/* A reader may take arrived bytes in several parts. */
 TEST(pieces_are_taken_in_any_size)
 {
     struct flow flow = {0};
@@ -63,7 +63,7 @@ TEST(pieces_are_taken_in_any_size)
     flow_fini(&flow);
 }
 
-/* A cut leaves the first bytes and loses the others. */
+/* A cut keeps the first bytes and loses the others. */
 TEST(a_cut_keeps_a_prefix)
 {
     struct flow flow = {0};
@@ -78,7 +78,7 @@ TEST(a_cut_keeps_a_prefix)
     flow_fini(&flow);
 }
 
-/* The end comes behind the last byte, and nothing can be written after. */
+/* The end comes after the last byte, and nothing can be written after it. */
 TEST(the_end_comes_last)
 {
     struct flow flow = {0};
@@ -93,7 +93,7 @@ TEST(the_end_comes_last)
     flow_fini(&flow);
 }
 
-/* A muted link swallows what is written from then on, and nothing before. */
+/* A muted link drops what is written from then on, and nothing earlier. */
 TEST(a_muted_flow_swallows)
 {
     struct flow flow = {0};

@@ -1,9 +1,9 @@
-/* test_oracles.c - every oracle of the swarm fires, by name, where a machine
- * does what it must not.
+/* test_oracles.c - every oracle of the swarm fires, by name, if a machine
+ * misbehaves.
  *
- * Each case is a schedule that is well, and a defect: something that machines
- * do is dropped, done twice, or changed on its way out. The same schedule
- * without the defect breaks nothing. */
+ * Each case is a correct schedule and a defect: an action of a machine is
+ * dropped, repeated, or changed. Without the defect the same schedule breaks no
+ * oracle. */
 #include "sim/swarm/swarm.h"
 #include "test/check.h"
 
@@ -35,10 +35,10 @@
 #define LIE     "+20 lie node=3 in=0 frame=0\n"
 #define CHATTER "+0 opened\n+0 chatter stream=1 every=3 times=60 members=all\n"
 
-/* What the defects of one world have done so far. */
+/* The defects of one world so far. */
 struct mischief {
     unsigned count;
-    unsigned wanted; /* do it at the n-th chance; 0: always */
+    unsigned wanted; /* act at the n-th chance; 0: at each */
 };
 
 static bool is_due(struct mischief *mischief)
@@ -73,13 +73,13 @@ static bool is_sending(struct sim *sim,
            action->frame.type == type;
 }
 
-/* What is wrong with a machine in itself. */
+/* The machine, for defects in its own state. */
 static struct node *machine(struct sim *sim, uint32_t index)
 {
     return (struct node *)(uintptr_t)sim_node(sim, index);
 }
 
-/* DEFECT(name, whether it is such an action, what becomes of it) */
+/* DEFECT(name, the condition for an action, what to do with it) */
 #define DEFECT(name, condition, what)                                          \
     static enum sim_tampering name(struct sim *sim, uint32_t index,            \
                                    struct action *action, void *arg)           \
@@ -218,7 +218,7 @@ DEFECT(has_the_missing,
        TELLS(LAUNCHED),
        CHECK_OK(ranks_add(&machine(sim, 0)->backends, 4, 4)))
 
-/* The first sync returns 1, and what it has given up comes later. */
+/* The first sync returns 1, and packets that it has given up arrive later. */
 static enum sim_tampering comes_behind_its_sync(struct sim *sim,
                                                 uint32_t index,
                                                 struct action *action,
@@ -233,8 +233,8 @@ static enum sim_tampering comes_behind_its_sync(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* More than any packet of this traffic weighs waits for 4, which says nothing.
- */
+/* More bytes than any packet of this traffic wait for 4, which sends
+ * nothing. */
 static enum sim_tampering hoard_packets(struct sim *sim,
                                         uint32_t index,
                                         struct action *action,
@@ -251,7 +251,7 @@ static enum sim_tampering hoard_packets(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* 3 takes nothing, and says that it has settled all. */
+/* 3 takes no packet, and claims to have settled all. */
 static enum sim_tampering lie_settled(struct sim *sim,
                                       uint32_t index,
                                       struct action *action,
@@ -274,7 +274,7 @@ static enum sim_tampering lie_settled(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* No node minds the height, and an orphan calls the deepest one. */
+/* No node obeys the height limit, and an orphan dials the deepest node. */
 static enum sim_tampering raise_tree(struct sim *sim,
                                      uint32_t index,
                                      struct action *action,
@@ -288,12 +288,12 @@ static enum sim_tampering raise_tree(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* It did not start after all. */
+/* A node that has started is reported missing. */
 DEFECT(belie_absence,
        TELLS(LAUNCHED),
        sim_missing(sim, 4, "it has started, in truth"))
 
-/* The front-end forgets how long no branch has covered a back-end. */
+/* The front-end forgets how long a back-end has not been covered. */
 static enum sim_tampering opens_late(struct sim *sim,
                                      uint32_t index,
                                      struct action *action,
@@ -319,7 +319,7 @@ struct oracle_case {
     const char *schedule;
     sim_tamper_fn tamper;
     unsigned wanted;
-    const char *expected; /* in what the oracle says */
+    const char *expected; /* a part of the oracle's message */
 };
 
 #define KILL1        "+20 kill node=1 in=0\n"
@@ -329,8 +329,8 @@ struct oracle_case {
 #define HIGH                                                                   \
     "seed 7\ntree 0(1(2(3)),4(5(6)))\ndelay 1 3\nfragment 20\nstart 5\n"
 
-/* Of the commnodes that have two packets in each wave, 1 needs none of another
- * commnode if it has `more` back-ends. */
+/* A tree whose commnodes have two packets per wave. With `more` back-ends, 1
+ * needs none of another commnode. */
 #define TALL(more)                                                             \
     "seed 7\ntree 0(1(2(5,6),3" more "),4(7(8,9),10))\ndelay 1 3\n"            \
     "fragment 20\nstart 5\n"
@@ -345,7 +345,7 @@ static const struct oracle_case cases[] = {
     {CALM VALUES KILL1 SEND3 SYNC, lie_settled, 0,
      "3 lives and has taken 0 of 3"},
     {CALM VALUES SEND3 SYNC, empties_down, 1, "3 took a packet that nobody"},
-    /* upwards: nothing lacks, nothing twice, in its wave, of so many */
+    /* upwards: no packet missing or twice, each in its wave */
     {CALM VALUES SEND3 SYNC, empties_up, 1, "took what no filter makes"},
     {CALM VALUES SEND3 SYNC, strays, 1, "of stream 9, which is not open"},
     {CALM VALUES KILL1 SEND3 SYNC SEND3 SYNC, comes_behind_its_sync, 0,
@@ -364,7 +364,7 @@ static const struct oracle_case cases[] = {
      "all together of epoch 0 is"},
     {CALM STREAM("sum", "time_out") SEND3 SYNC, lose_up, 2,
      "all together of epoch 0 is"},
-    /* a node gives what a member sent before its marker a number behind it */
+    /* a node numbers a packet before its marker as one after it */
     {CALM STREAM("sum", "time_out") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
      "all together of epoch 0 is"},
     {CALM STREAM("concat", "time_out") CHATTER SEND3 SYNC SYNC, moves_epoch, 9,
@@ -374,7 +374,7 @@ static const struct oracle_case cases[] = {
     {CALM STREAM("count", "wait_for_all") SEND3 "+0 send stream=1 answers=1\n"
                                                 "+0 kill node=1 in=6\n" SYNC,
      miscount, 1, "the count is"},
-    /* totals: each item once, none of one that was given up, and the sync's */
+    /* totals: each item once, none of a node given up, and as synced */
     {CALM TOTALS SEND3 SYNC, loses_a_delta, 2, "is missing, and a sync covers"},
     {CALM TOTALS SEND3 SYNC, repeats_a_delta, 2, "counts more than once"},
     {CALM TOTALS SEND3 SYNC, loses_a_total, 1, "it sticks: sync"},
@@ -385,7 +385,7 @@ static const struct oracle_case cases[] = {
     {CALM TOTALS SEND3 SYNC, delivers_on_a_total, 0,
      "is cumulative, and a packet came"},
     {CALM TOTALS SEND3 "+20 leave node=3\n+99 sync\n", NULL, 0, NULL},
-    /* exact streams: each wave is what was sent in it */
+    /* exact streams: each wave has the packets sent in it */
     {CALM EXACT SEND3 SYNC, lose_up, 2, "a wave is missing behind the sync"},
     {CALM EXACT SEND3 SYNC, repeat_up, 2, "a wave is not what was sent in it"},
     {CALM EXACT SEND3 SYNC, move_wave, 1,
@@ -407,7 +407,7 @@ static const struct oracle_case cases[] = {
           "+0 open stream=1 filter=none sync=wait_for_all timeout=5 uneven=0 "
           "big=1 grow=0 members=all\n+20 send stream=1 answers=4\n" SYNC,
      keeps_too_much, 0, "of stream 1, not 64"},
-    /* liveness: what is waited for comes */
+    /* liveness: everything awaited arrives */
     {CALM VALUES, launches_ill, 0, "the launch failed"},
     {SKIP VALUES, launches_ill, 0, "launch failed, and 4 back-ends were left"},
     {CALM VALUES SEND3 SYNC, never_launched, 0, "it sticks: launch"},
@@ -423,7 +423,7 @@ static const struct oracle_case cases[] = {
     {CALM VALUES SEND3 SYNC, spins, 0, "1 wants tick after tick"},
     {HIGH VALUES KILL1 "+3000 sync\n", raise_tree, 0,
      "the tree is 4 high, and was 3"},
-    /* what the front-end is told */
+    /* news for the front-end */
     {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
     {CALM VALUES SEND3 SYNC, filter_fails, 0, "a filter failed"},
     {CALM VALUES SEND3 SYNC, stream_fails, 0, "stream 1 failed because of 0"},
@@ -459,7 +459,7 @@ static const struct oracle_case cases[] = {
      "was told twice that stream 1 is closed"},
     {CALM VALUES KILL1 "+3000 sync\n", ended_by_nobody, 0, NULL},
     {CALM VALUES "+3000 sync\n", ended_by_nobody, 0, "nobody ended it"},
-    /* detection: silence is found, and only silence */
+    /* detection: silence, and only silence, is found */
     {CALM VALUES "+9000 sync\n", says_nothing, 0,
      "was neither silent nor stop"},
     {CALM VALUES "+20 mute node=1 in=0 up=1\n+9000 sync\n", keeps_a_silent_link,
@@ -491,7 +491,7 @@ static const struct oracle_case cases[] = {
     {TALL(",11") "+0 app node=3 take=900\n+0 app node=10 take=900\n" MAXIMA
          POISON SEND3 "+9000 sync\n",
      fails_another, 0, "crashes of stream 1, which failed at"},
-    /* launching around what is missing */
+    /* launches without missing nodes */
     {SKIP VALUES SEND3 SYNC, belie_absence, 0,
      "4 did not start, and is not listed"},
     {NOBODY VALUES, launches_nobody, 0, "launched, and no back-end is left"},
@@ -500,7 +500,7 @@ static const struct oracle_case cases[] = {
     {SKIP VALUES SEND3 SYNC, starts_nobody, 0, "3 could start, and is missing"},
 };
 
-/* Play `text`; what its oracles say, "" if nothing, goes to `said`. */
+/* Play `text`; `said` gets the oracles' messages, or "". */
 static void play_schedule(const char *text,
                           sim_tamper_fn tamper,
                           unsigned wanted,

@@ -1,4 +1,4 @@
-/* test_tree.c - trees as text. */
+/* test_tree.c - text forms of trees. */
 #include "sim/tree.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ TEST(a_text_becomes_a_tree)
     tree_fini(&tree);
 }
 
-/* What is no tree is refused, and leaves nothing behind. */
+/* A text that is no tree is refused, and nothing leaks. */
 TEST(nonsense_is_refused)
 {
     const char *const texts[] = {
@@ -58,7 +58,7 @@ TEST(fanouts_become_a_tree)
     tree_fini(&tree);
 }
 
-/* Drawn trees can be read again; binary ones of depth 3 are among them. */
+/* Random trees can be read again; they include binary trees of depth 3. */
 TEST(drawn_trees_are_trees)
 {
     struct random random;
