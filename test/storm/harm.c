@@ -1,4 +1,4 @@
-/* harm.c - what is done to the nodes of a round, and when. */
+/* harm.c - the harm done to the nodes of a round, and its times. */
 #include "test/storm/harm.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void draw_stop(struct schedule *schedule,
 }
 
 /* Stop some nodes, commnodes twice as likely as back-ends; most of them for
- * less than the time-out after which they are taken for dead. */
+ * less than the failure time-out. */
 static void draw_stops(struct schedule *schedule,
                        uint64_t *seed,
                        const struct tree *tree)
@@ -149,8 +149,8 @@ void schedule_draw(struct schedule *schedule,
     qsort(schedule->blows, schedule->count, sizeof(*schedule->blows), compare);
 }
 
-/* Reset one connection of a node with another one: a copy of its descriptor is
- * taken, and the connection dissolved. */
+/* Reset one connection of a node to another node: copy the descriptor, and
+ * dissolve the connection. */
 static bool reset(const struct blow *blow, struct tree *tree)
 {
     static struct socket sockets[SOCKETS_MAX];
@@ -180,7 +180,7 @@ static bool reset(const struct blow *blow, struct tree *tree)
     return is_done;
 }
 
-/* Say in the tally of a back-end that it is about to be killed. */
+/* Note in the tally of a back-end that it is about to be killed. */
 static void tally_killed(const char *folder, uint32_t rank)
 {
     bool is_killed = true;

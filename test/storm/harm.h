@@ -1,4 +1,4 @@
-/* harm.h - what is done to the nodes of a round, and when: drawn from the
+/* harm.h - the harm done to the nodes of a round, and its times: drawn from the
  * seed, so that a round can be repeated. */
 #pragma once
 
@@ -19,7 +19,7 @@ struct blow {
     uint32_t at_ms; /* since the work began */
     enum blow_kind kind;
     uint32_t rank;
-    uint32_t choice; /* of a reset: which connection */
+    uint32_t choice; /* of a reset: selects the connection */
 };
 
 struct schedule {
@@ -28,14 +28,14 @@ struct schedule {
     uint32_t length_ms;
 };
 
-/* Draw what happens in that weather. */
+/* Draw the blows of a round in the given weather. */
 void schedule_draw(struct schedule *schedule,
                    uint64_t seed,
                    enum weather weather,
                    const struct tree *tree);
 
 /* Carry out a blow other than BLOW_JOIN in the round of `folder`. Returns
- * whether it could be. */
+ * whether that was possible. */
 bool blow_strike(const struct blow *blow,
                  struct tree *tree,
                  const char *folder);

@@ -1,4 +1,4 @@
-/* ledger.c - what one stream must deliver, compared with what it has. */
+/* ledger.c - compares the packets of one stream with those it must deliver. */
 #include "test/storm/ledger.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include "test/storm/parts.h"
 
 #define INDEX_MAX   1000000
-#define JOINERS_MAX 8 /* ranks that late joiners may have */
+#define JOINERS_MAX 8 /* the maximum number of ranks of late joiners */
 
 enum {
     ANSWERS,
@@ -38,7 +38,7 @@ uint32_t ledger_command(struct ledger *ledger, uint32_t items)
     return number;
 }
 
-/* Which string `text` is. Returns whether it is one of this flow. */
+/* Find which string `text` is. Returns whether it is one of this flow. */
 static bool string_read(const struct ledger *ledger,
                         const char *text,
                         uint32_t *rank,
@@ -101,7 +101,7 @@ static void take_strings(struct ledger *ledger, const struct cop_packet *packet)
         take_string(ledger, strings[i]);
 }
 
-/* The keys and values of `packet` go to `peaks`, where they are greater. */
+/* Raise `peaks` to the values of the keys in `packet`. */
 static void take_peaks(const struct ledger *ledger,
                        const struct cop_packet *packet,
                        int64_t *peaks)
@@ -170,7 +170,7 @@ bool ledger_next_tally(const struct ledger *ledger,
     return false;
 }
 
-/* How many of the first `count` are missing; the first of them in `*first`. */
+/* How many of the first `count` are missing; `*first`: the first of them. */
 static uint32_t missing(const struct seen *seen,
                         int class,
                         uint32_t count,
@@ -210,8 +210,7 @@ static void check_strings(struct ledger *ledger, int class)
 }
 
 /* Whether a sync need not wait for this member: it ended before the last
- * command, came after it, or is a joiner that did not count yet on an exact
- * stream. */
+ * command, came after it, or joined an exact stream and does not count yet. */
 static bool is_excused(const struct ledger *ledger, const struct tally *tally)
 {
     if (tally->is_killed || tally->leaves)
@@ -222,7 +221,7 @@ static bool is_excused(const struct ledger *ledger, const struct tally *tally)
            (ledger->kind >= KIND_EXACT && !ledger->parts[tally->rank].is_known);
 }
 
-/* Each member has taken each command; a late joiner all from its first one. */
+/* Check that each member took each command; a late joiner from its first on. */
 static void check_commands(struct ledger *ledger)
 {
     struct tally tally;
@@ -258,7 +257,7 @@ static void check_peaks(struct ledger *ledger)
                         ledger->floor[key]);
 }
 
-/* The answers to the commands since the last sync. */
+/* Check the answers to the commands since the last sync. */
 static void check_sums(struct ledger *ledger, bool is_lossy)
 {
     int64_t expected[SLOTS] = {0};
@@ -301,7 +300,7 @@ void ledger_synced(struct ledger *ledger, bool is_lossy)
     ledger->synced = ledger->number;
 }
 
-/* The state has each string that was delivered, once. */
+/* Check that the state has each delivered string once. */
 static void check_state_strings(struct ledger *ledger,
                                 const struct cop_packet *state)
 {

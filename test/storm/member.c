@@ -1,11 +1,11 @@
 /* member.c - the back-end of the storm: member SEED FOLDER [SESSION].
  *
- * It answers commands and sends unsolicited packets in between, so many at most
- * behind each command: more than the machine can take would only fill the
- * windows, and each sync would wait for minutes of them. It checks that each
- * command of a stream comes once and in order. FOLDER/tally.RANK says
- * what was sent and what was wrong; it is a mapped file, so that nothing is
- * lost when the process dies. After SIGTERM it leaves the network. */
+ * It answers commands, and sends a bounded number of unsolicited packets after
+ * each: more than the machine can take would fill the windows, and each sync
+ * would wait minutes for them. It checks that each command of a stream arrives
+ * once and in order. FOLDER/tally.RANK, a mapped file that survives the
+ * process, has what was sent and what was wrong. After SIGTERM it leaves the
+ * network. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,18 +18,18 @@
 
 #include "test/storm/round.h"
 
-#define UNASKED_MS  40 /* at most between two unsolicited packets */
-#define UNASKED_MAX 16 /* behind one command */
+#define UNASKED_MS  40 /* the most between two unsolicited packets */
+#define UNASKED_MAX 16 /* after one command */
 #define LAZY_US     3000
 #define LEAVE_MS    60000
-#define ALERT_MS    50 /* at most until it obeys SIGTERM */
+#define ALERT_MS    50 /* the most until it obeys SIGTERM */
 #define TEXT_LEN    32
 
 struct flow {
     struct cop_stream *stream;
     enum kind kind;
-    uint32_t unasked; /* unsolicited packets to send yet */
-    uint64_t due_ms;  /* when the next one is */
+    uint32_t unasked; /* unsolicited packets still to send */
+    uint64_t due_ms;  /* the time to send the next one */
 };
 
 static struct tally *tally;
@@ -40,7 +40,7 @@ static volatile sig_atomic_t is_told_to_leave;
 static void wrong(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* The first violation is kept. */
+/* Note a violation; only the first is kept. */
 static void wrong(const char *format, ...)
 {
     va_list args;
@@ -100,7 +100,7 @@ static int send_peaks(uint32_t flow, uint32_t number, uint32_t items)
                            items, values, items);
 }
 
-/* `number` 0 is a packet that adds nothing. */
+/* Send the sum for command `number`; 0: a packet that adds nothing. */
 static int send_sum(uint32_t flow, uint32_t number)
 {
     int64_t slots[SLOTS] = {0};
@@ -161,7 +161,7 @@ static void send_unasked(uint32_t flow)
     sent->unasked++;
     if (flows[flow].kind == KIND_SET)
         r = send_strings(flow, 'u', from, from + 1);
-    else if (flows[flow].kind == KIND_PEAKS) /* the numbers of no command */
+    else if (flows[flow].kind == KIND_PEAKS) /* numbers that no command has */
         r = send_peaks(flow, 0x80000000u + from, 1);
     else if (flows[flow].kind == KIND_SUM)
         r = send_sum(flow, 0);
@@ -203,7 +203,7 @@ static void obey(struct cop_stream *stream, const struct cop_packet *packet)
         (flags & FLAG_UNASKED) && !(flags & FLAG_STOP) ? UNASKED_MAX : 0;
 }
 
-/* Send what is due. Returns in how many milliseconds something will be. */
+/* Send the packets that are due. Returns the ms until the next is due. */
 static int send_due(void)
 {
     uint64_t next_ms = UINT64_MAX, at_ms = now_ms();
@@ -226,7 +226,7 @@ static void on_term(int number)
     is_told_to_leave = 1;
 }
 
-/* Leave the network when all that was sent has been accepted. */
+/* Leave the network after all packets have been accepted. */
 static void leave(struct cop_network *network)
 {
     struct cop_error error = {""};
@@ -239,7 +239,7 @@ static void leave(struct cop_network *network)
     tally->has_left = r == 0;
 }
 
-/* As cop_network_receive(), but waiting in poll(). */
+/* Like cop_network_receive(), but wait in poll(). */
 static int receive_by_poll(struct cop_network *network,
                            struct cop_stream **stream,
                            struct cop_packet **packet,

@@ -5,7 +5,7 @@
 
 /* ---- exact streams: wave after wave ---- */
 
-/* Packet by packet: `value` is the next one that `rank` has sent. */
+/* Packet by packet: check that `value` is the next that `rank` has sent. */
 static void take_part(struct ledger *ledger,
                       uint32_t rank,
                       uint64_t value,
@@ -70,8 +70,8 @@ static void take_piece(struct ledger *ledger,
         take_part(ledger, rank, value, epoch);
 }
 
-/* Waves come in order, and none is left out. Several packets may be of one
- * wave if there is no filter. */
+/* Check that waves arrive in order, without gaps. Without a filter, several
+ * packets may be of one wave. */
 static void check_order(struct ledger *ledger, uint64_t wave, uint32_t epoch)
 {
     bool is_same = epoch == ledger->epoch && wave == ledger->wave;
@@ -104,9 +104,9 @@ void parts_packet(struct ledger *ledger, const struct cop_packet *packet)
 
 /* ---- cumulative streams: totals ---- */
 
-/* The part of `rank` in a total is what it has sent up to some packet, and not
- * less than the last sync has covered. That of a back-end that was killed may
- * be gone. */
+/* Check that the part of `rank` in a total is the sum of its first packets,
+ * with all that the last sync covers. A killed back-end's part may be
+ * missing. */
 static void take_sum(struct ledger *ledger, uint32_t rank, uint64_t sum)
 {
     struct part *part = &ledger->parts[rank];
@@ -114,7 +114,7 @@ static void take_sum(struct ledger *ledger, uint32_t rank, uint64_t sum)
     uint32_t count = part->synced;
     struct tally tally;
 
-    /* Read behind the total: what is in it was counted before. */
+    /* Read after the total, so it counts every packet in the total. */
     if (!tally_read(ledger->folder, rank, &tally)) {
         if (sum != 0)
             ledger->bad("%s: the total has %" PRIx64 " of rank %u, of which "
@@ -153,8 +153,8 @@ void parts_total(struct ledger *ledger, const struct cop_packet *total)
 
 /* ---- both ---- */
 
-/* How many packets of a member a sync covers. What a late joiner sends first may
- * be in the epoch behind that. */
+/* How many packets of a member a sync covers. A late joiner's first packets may
+ * be in the following epoch. */
 static uint32_t covered(const struct ledger *ledger, const struct tally *tally)
 {
     const struct flow_tally *sent = &tally->flows[ledger->flow];
@@ -168,7 +168,7 @@ static uint32_t covered(const struct ledger *ledger, const struct tally *tally)
     return sent->settled;
 }
 
-/* Note what a sync of a cumulative stream covers. */
+/* Note the packets that a sync of a cumulative stream covers. */
 static void note_synced(struct ledger *ledger, uint32_t rank, uint32_t count)
 {
     struct part *part = &ledger->parts[rank];

@@ -1,5 +1,5 @@
 /* peaks.c - a user's filter: the greatest value of each key, written as a wave
- * filter with a state. What is no news is not sent on. */
+ * filter with a state. Values that are not new are not sent on. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ static int peaks_init(void **state, struct cop_filter_call *call)
     return *state ? 0 : -ENOMEM;
 }
 
-/* A packet of the keys for which `is_wanted`; none: NULL. */
+/* Make a packet of the keys for which `is_wanted`; NULL if there is none. */
 static int peaks_pack(const struct peaks *peaks,
                       const bool *is_wanted,
                       struct cop_packet **out)

@@ -1,7 +1,7 @@
-/* round.h - what the programs of one round of the storm share: the plan that
- * is drawn from the seed, and the tallies of the back-ends.
+/* round.h - shared by the programs of one round of the storm: the plan drawn
+ * from the seed, and the tallies of the back-ends.
  *
- * Only the public headers of Coppice are used, here and in the whole folder. */
+ * The whole folder uses only the public headers of Coppice. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,19 +16,19 @@
 #define DEPTH_MAX 4
 #define FLOWS     6   /* streams of a round */
 #define KEYS      16  /* of the stream of maxima */
-#define SLOTS     8   /* of the stream of sums: questions between two syncs */
+#define SLOTS     8   /* of the stream of sums: commands between two syncs */
 #define ITEMS_MAX 16  /* answers to one command */
 #define WRONG_LEN 256 /* a violation that a back-end has found */
 
 #define TAG_COMMAND (COP_TAG_FIRST + 0)
 #define TAG_ANSWER  (COP_TAG_FIRST + 1)
 
-/* A command: flow, kind, number, items, flags. The answer has that many items;
- * on an exact or cumulative stream it is so many packets, see part_count(). */
+/* A command: flow, kind, number, items, flags. Its answer has that many items;
+ * on an exact or cumulative stream, part_count() packets. */
 #define COMMAND_FORMAT "%ud %ud %ud %ud %ud"
 enum {
-    FLAG_UNASKED = 1, /* send unsolicited packets, too */
-    FLAG_STOP = 2,    /* send no unsolicited packet any more */
+    FLAG_UNASKED = 1, /* also send unsolicited packets */
+    FLAG_STOP = 2,    /* stop sending unsolicited packets */
 };
 
 enum kind {
@@ -40,14 +40,14 @@ enum kind {
     KIND_TOTAL   /* a cumulative stream, "sum" */
 };
 
-/* What the streams of a round are. */
+/* The kinds of streams of a round. */
 enum streams {
     ORDINARY,
     EXACT, /* exact and cumulative ones */
     STREAMS
 };
 
-/* What happens to the nodes of a round. */
+/* The kinds of harm to the nodes of a round. */
 enum weather {
     CALM,
     KILLS,
@@ -60,25 +60,25 @@ enum weather {
     WEATHERS
 };
 
-/* What a back-end has done on one stream. It is written before the packet is
+/* What a back-end has sent on one stream. It is written before the packet is
  * sent, to a file that outlives the back-end. */
 struct flow_tally {
-    uint32_t first;    /* the first command that came; 0: none */
+    uint32_t first;    /* the first command received; 0: none */
     uint32_t last;     /* the last one */
     uint32_t answered; /* items sent in answer */
     uint32_t unasked;  /* items sent unsolicited */
-    uint32_t sent;     /* exact, cumulative: packets, also the one that a send
-                          waits with */
-    uint32_t settled;  /* the same, when the last command was answered */
+    uint32_t sent;     /* exact, cumulative: packets, including one whose send
+                          is blocked */
+    uint32_t settled;  /* packets when the last command was answered */
     int64_t peaks[KEYS];
 };
 
 struct tally {
     uint32_t rank;
     int32_t pid;
-    bool is_killed;        /* written by the driver, before it does so */
-    bool leaves;           /* it takes no command any more */
-    bool has_left;         /* all that it had sent was accepted */
+    bool is_killed;        /* written by the driver, before it kills */
+    bool leaves;           /* it takes no more commands */
+    bool has_left;         /* all its packets were accepted */
     char wrong[WRONG_LEN]; /* "": nothing */
     struct flow_tally flows[FLOWS];
 };
@@ -104,8 +104,8 @@ static inline uint32_t draw(uint64_t *state, uint32_t below)
     return (uint32_t)(*state >> 32) % below;
 }
 
-/* The item number `item` of the answer of `rank` to command `number`: the same
- * at the back-end and at the front-end that checks it. */
+/* Item `item` of the answer of `rank` to command `number`: computed both in the
+ * back-end and in the front-end, which checks it. */
 static inline uint32_t item_value(uint32_t rank,
                                   uint32_t flow,
                                   uint32_t number,
@@ -116,22 +116,22 @@ static inline uint32_t item_value(uint32_t rank,
                       0xfffff);
 }
 
-/* What one answer adds to its slot of a sum: a one to count it, and a value to
- * tell the answers apart. */
+/* The value that one answer adds to its slot of a sum: a one that counts it,
+ * and a value that tells answers apart. */
 static inline int64_t sum_value(uint32_t rank, uint32_t flow, uint32_t number)
 {
     return (INT64_C(1) << 40) | item_value(rank, flow, number, 0);
 }
 
-/* What back-end `rank` sends as its packet number `index` on an exact or
+/* The packet with this `index` that back-end `rank` sends on an exact or
  * cumulative stream; never 0. */
 static inline uint64_t part_value(uint32_t rank, uint32_t flow, uint32_t index)
 {
     return mix(((uint64_t)rank << 40) | ((uint64_t)flow << 32) | index) | 1;
 }
 
-/* How many packets `rank` answers command `number` with: not all the same, so
- * that some have sent all of an epoch before others have. */
+/* The number of packets with which `rank` answers command `number`: unequal, so
+ * that some members finish an epoch before others. */
 static inline uint32_t part_count(uint32_t rank,
                                   uint32_t flow,
                                   uint32_t number,
@@ -148,7 +148,7 @@ static inline uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* The file with the tally of `rank`, in the folder of the round. */
+/* The path of the tally of `rank`, in the folder of the round. */
 static inline void tally_path(char *path,
                               size_t room,
                               const char *folder,
@@ -157,7 +157,7 @@ static inline void tally_path(char *path,
     snprintf(path, room, "%s/tally.%u", folder, rank);
 }
 
-/* Returns whether there is one. */
+/* Returns whether `rank` has a tally. */
 static inline bool tally_read(const char *folder,
                               uint32_t rank,
                               struct tally *tally)

@@ -26,7 +26,7 @@ static uint32_t string_hash(const char *text)
     return hash;
 }
 
-/* The slot of `text`, or the free one where it belongs. */
+/* Find the slot of `text`, or the free slot for it. */
 static const char **set_find(const struct set *set, const char *text)
 {
     uint32_t i = string_hash(text) & (set->room - 1);
@@ -41,7 +41,7 @@ static bool set_has(const struct set *set, const char *text)
     return set->room > 0 && *set_find(set, text);
 }
 
-/* Make room for so many strings more. */
+/* Make room for `more` strings. */
 static int set_grow(struct set *set, uint32_t more)
 {
     struct set old = *set;

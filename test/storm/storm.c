@@ -1,10 +1,10 @@
-/* storm.c - rounds of a tool whose nodes are killed, stopped and cut off, seen
- * from outside: storm [--time S] [--rounds N] [--seed N] [--tree SHAPE]
+/* storm.c - rounds of a tool whose nodes are killed, stopped and cut off from
+ * outside: storm [--time S] [--rounds N] [--seed N] [--tree SHAPE]
  * [--weather NAME] [--streams NAME] [--keep].
  *
- * Each round starts a front-end of its own, does to its nodes what the seed
- * says, and compares what the network promised with what came. See README.md.
- * Ends with a table, and status 1 if a promise was broken. */
+ * Each round starts its own front-end, harms its nodes as the seed says, and
+ * compares what the network promised with the results. See README.md. Ends with
+ * a table, and status 1 if a promise was broken. */
 #include "test/storm/harm.h"
 #include "test/storm/witness.h"
 
@@ -23,13 +23,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define READY_MS   180000 /* a launch, on a machine that is busy */
+#define READY_MS   180000 /* for a launch, on a busy machine */
 #define SETTLED_MS 150000
-#define DEATHS_MS  90000 /* more than what gives a node up */
+#define DEATHS_MS  90000 /* longer than it takes to give a node up */
 #define TREE_MS    15000
 #define BYE_MS     60000
 #define CLEAN_MS   15000
-#define BAD_MAX    20 /* violations that are printed for one round */
+#define BAD_MAX    20 /* violations printed for one round */
 
 static const struct shape shapes[] = {
     {"4x4", 2, {4, 4}},
@@ -44,7 +44,7 @@ static const char *const weathers[WEATHERS] = {
 
 static const char *const stream_names[STREAMS] = {"ordinary", "exact"};
 
-/* What is counted. */
+/* The counts of the final table. */
 enum sum {
     KILLED,
     STOPPED,
@@ -84,20 +84,20 @@ static const char *const sum_names[SUMS] = {
 
 static struct {
     uint64_t seed;
-    const char *programs; /* where tool and member are */
+    const char *programs; /* the folder of tool and member */
     char folder[64];
     pid_t tool;
     pid_t joiners[4];
     size_t joiner_count;
     FILE *to_tool;
     int from_tool;
-    char line[4096]; /* what has come of a line */
+    char line[4096]; /* the received part of a line */
     size_t len;
     FILE *log;
     struct tree tree;
     struct schedule schedule;
     uint64_t sums[SUMS];
-    char last[16]; /* the first word of the last line that was no event */
+    char last[16]; /* the first word of the last line that is not an event */
 } the_round;
 
 static uint64_t totals[SUMS];
@@ -168,8 +168,8 @@ static void take_line(const char *line)
                &sums[PARTS], &sums[TOTALS]);
 }
 
-/* Take what the tool says for so long, or until it has said `word`. Returns
- * whether it has. */
+/* Take lines of the tool for `timeout_ms`, or until one begins with `word`.
+ * Returns whether one has. */
 static bool listen_for(const char *word, uint64_t timeout_ms)
 {
     uint64_t end_ms = now_ms() + timeout_ms, at_ms;
@@ -199,8 +199,8 @@ static bool listen_for(const char *word, uint64_t timeout_ms)
     }
 }
 
-/* In the child: everything but the two pipes goes to the log, and the nodes
- * find an empty folder to work in. */
+/* In the child: send all output except the two pipes to the log, and let the
+ * nodes work in an empty folder. */
 static void become(const char *program, char *const *argv)
 {
     char path[128];
@@ -299,7 +299,7 @@ static void strike_all(void)
         listen_for(NULL, the_round.schedule.length_ms - at_ms);
 }
 
-/* Give the network time to know what is true; then it must. */
+/* Give the network time to report the truth; later, lies are violations. */
 static void await_truth(void)
 {
     struct tree *tree = &the_round.tree;
@@ -326,7 +326,7 @@ static void await_truth(void)
             the_round.joiner_count, tree->joined);
 }
 
-/* Whether one of our ancestors is this process. */
+/* Whether this process is an ancestor of `pid`. */
 static bool is_ours(pid_t pid)
 {
     char state = 0;
@@ -336,7 +336,7 @@ static bool is_ours(pid_t pid)
     return pid == getpid();
 }
 
-/* What is left of the round is a violation, and killed. */
+/* Report the remaining processes of the round as violations, and kill them. */
 static void kill_rest(void)
 {
     DIR *dir = opendir("/proc");
@@ -356,7 +356,7 @@ static void kill_rest(void)
         closedir(dir);
 }
 
-/* Wait for all processes; late joiners must have ended well. */
+/* Wait for all processes; late joiners must have exited with 0. */
 static void reap(void)
 {
     uint64_t end_ms = now_ms() + CLEAN_MS;
@@ -382,7 +382,7 @@ static void reap(void)
     }
 }
 
-/* Nothing is in the folder but what we put there. Removes it if `is_well`. */
+/* Check that nodes left no file. Remove the folder if so, unless `keeps`. */
 static void check_folder(bool keeps)
 {
     char path[512];
@@ -410,8 +410,8 @@ static void check_folder(bool keeps)
     rmdir(the_round.folder);
 }
 
-/* From the launch to the end of the tool. `sockets` gets the tool's and the
- * nodes' listening ones. */
+/* Run from the launch to the end of the tool. `sockets` gets the listening
+ * sockets of the tool and the nodes. */
 static size_t run(enum weather weather, struct socket sockets[SOCKETS_MAX])
 {
     struct tree *tree = &the_round.tree;
@@ -422,7 +422,7 @@ static size_t run(enum weather weather, struct socket sockets[SOCKETS_MAX])
         bad("the tree was not launched");
         return 0;
     }
-    /* A member that has joined has yet to say which process it is. */
+    /* A new member may not have reported its process yet. */
     while (!tree_census(tree, the_round.folder, the_round.tool) &&
            now_ms() < end_ms)
         listen_for(NULL, 10);
@@ -447,7 +447,7 @@ static size_t run(enum weather weather, struct socket sockets[SOCKETS_MAX])
     return count;
 }
 
-/* Returns the number of violations. */
+/* Run a round, and add its counts to the totals. */
 static void round_run(size_t shape,
                       enum weather weather,
                       enum streams streams,
@@ -557,7 +557,7 @@ static void options_read(struct options *options, int argc, char **argv)
     }
 }
 
-/* Which of `count` names `wanted` is, or a drawn one. */
+/* The index of `wanted` among `count` names, or a random one. */
 static size_t choose(uint64_t *seed, size_t count, size_t wanted)
 {
     size_t drawn = draw(seed, (uint32_t)count);

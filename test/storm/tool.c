@@ -1,10 +1,10 @@
 /* tool.c - the front-end of the storm:
  * tool SEED FOLDER SHAPE MEMBER WEATHER STREAMS
  *
- * It launches the tree and works with several streams, a thread for each. What
- * happens to it comes from outside. Standard output tells the driver:
+ * It launches the tree and uses several streams, with a thread for each. The
+ * harm comes from outside. Standard output informs the driver:
  *
- *     TIME ready                    the tree stands, the streams are open
+ *     TIME ready                    tree and streams are usable
  *     TIME event TYPE RANK PARENT LOST_PARENT STREAM TEXT
  *     TIME bad TEXT                 a promise was broken
  *     TIME settled STRINGS COMMANDS SYNCS LOSSY PARTS TOTALS
@@ -28,12 +28,12 @@
 #define SHUTDOWN_MS 30000
 #define BURST_MAX   4 /* at most SLOTS / 2 */
 #define KEEP_MIN                                                               \
-    98304 /* more than a back-end sends in two epochs: if it
-                             waited in the middle of one, and another back-end
-                             in one of another stream, both would for ever */
+    98304 /* more than a back-end sends in two epochs, or two back-ends
+             deadlock: each blocked in the middle of an epoch, of different
+             streams */
 #define REST_MS   60
 #define ORPHAN_MS 15000
-#define END_MS    90000 /* more than what gives a node up */
+#define END_MS    90000 /* longer than it takes to give a node up */
 
 struct flow {
     pthread_t thread;
@@ -99,7 +99,7 @@ static void flow_drain(struct flow *flow, int timeout_ms)
     }
 }
 
-/* Compare the total of a cumulative stream, if the front-end vouches for it. */
+/* Check the total of a cumulative stream, if it is exact. */
 static void flow_total(struct flow *flow)
 {
     struct cop_packet *total = NULL;
@@ -112,7 +112,7 @@ static void flow_total(struct flow *flow)
     cop_packet_free(total);
 }
 
-/* Sync, receive what is there, and compare. Returns whether all is well. */
+/* Sync, receive what is waiting, and compare. Returns whether all is right. */
 static bool flow_sync(struct flow *flow)
 {
     struct ledger *ledger = &flow->ledger;
@@ -133,7 +133,7 @@ static bool flow_sync(struct flow *flow)
     return r >= 0;
 }
 
-/* Send some commands, and sync. Returns whether all is well. */
+/* Send some commands, and sync. Returns whether all is right. */
 static bool flow_ask(struct flow *flow, uint32_t flags)
 {
     struct ledger *ledger = &flow->ledger;
@@ -155,9 +155,9 @@ static bool flow_ask(struct flow *flow, uint32_t flags)
     return flow_sync(flow);
 }
 
-/* Sync until everything has come that was sent on the exact and cumulative
- * streams: also by late joiners and a back-end that leaves, for which a sync
- * need not wait. */
+/* Sync until every packet of the exact and cumulative streams has arrived, also
+ * those of late joiners and of a leaving back-end, for which a sync need not
+ * wait. */
 static void flow_complete(struct flow *flow)
 {
     uint64_t end_ms = now_ms() + END_MS;
@@ -232,8 +232,8 @@ static struct cop_communicator *choose_members(struct flow *flow, bool is_half)
     return some;
 }
 
-/* Open flow `i`. The last three are of the kinds of the first three, in other
- * modes. */
+/* Open flow `i`. The last three flows have the kinds of the first three, in
+ * other modes. */
 static void flow_open(uint32_t i, uint64_t seed, const char *folder)
 {
     static const enum kind kinds[STREAMS][FLOWS] = {
@@ -314,7 +314,7 @@ static void launch(char **argv)
         errx(1, "launch: %s", error.text);
 }
 
-/* How many descriptors this process has. */
+/* The number of open descriptors of this process. */
 static unsigned descriptors(void)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -327,8 +327,8 @@ static unsigned descriptors(void)
     return count;
 }
 
-/* Say each event, until standard input has `word`. With `word` NULL: until no
- * flow runs. */
+/* Print each event, until standard input has `word`. If `word` is NULL: until
+ * no flow runs. */
 static void watch(const char *word)
 {
     struct cop_event event = COP_EVENT_INIT;

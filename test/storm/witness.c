@@ -1,4 +1,4 @@
-/* witness.c - whether what the network says of its nodes is true. */
+/* witness.c - whether the network's reports about its nodes are true. */
 #include "test/storm/witness.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static void adopted(struct tree *tree,
     node->parent = event->parent;
 }
 
-/* Links of "7-3, 8-3", child and parent. */
+/* Note the links in a text such as "7-3, 8-3": child and parent. */
 static void lossy(struct tree *tree, const struct event *event)
 {
     const char *next = event->text;
@@ -58,7 +58,7 @@ void witness_links(const struct tree *tree,
         }
 }
 
-/* Ranks are new, but in no order. */
+/* Check that the rank is new; ranks come in any order. */
 static void joined(struct tree *tree,
                    const struct event *event,
                    ledger_bad_fn bad)
@@ -75,7 +75,7 @@ static void joined(struct tree *tree,
         tree->count = event->rank + 1;
 }
 
-/* A suspicion ends once; what is lost is lost for good. */
+/* Check that a suspicion ends once, and that a lost node stays lost. */
 static void node_event(struct tree *tree,
                        const struct event *event,
                        ledger_bad_fn bad)
@@ -114,7 +114,7 @@ void witness_event(struct tree *tree,
     if (event->type == COP_EVENT_STREAM_LOSSY) {
         lossy(tree, event);
     } else if (event->type == COP_EVENT_REDO) {
-        ; /* waves are put out again: any loss of a link may cause it */
+        ; /* waves are sent again: any loss of a link may cause it */
     } else if (event->type == COP_EVENT_BACKEND_JOINED) {
         joined(tree, event, bad);
     } else if (event->rank == 0 || event->rank >= tree->count) {
@@ -144,7 +144,7 @@ bool witness_deaths(const struct tree *tree, ledger_bad_fn bad)
     return is_well;
 }
 
-/* Every node that lives has a link to its parent, and nodes have no other. */
+/* Check that every live node has a link to its parent, and no other links. */
 static bool are_links_true(const struct tree *tree, ledger_bad_fn bad)
 {
     static struct socket sockets[SOCKETS_MAX];
@@ -235,7 +235,7 @@ static bool is_status_true(struct tree *tree,
     return is_well;
 }
 
-/* No child of a node that lives is a zombie. */
+/* Check that no child of a live node is a zombie. */
 static bool is_waited_for(const struct tree *tree, ledger_bad_fn bad)
 {
     DIR *dir = opendir("/proc");

@@ -1,4 +1,4 @@
-/* witness.h - whether what the network says of its nodes is true. */
+/* witness.h - whether the network's reports about its nodes are true. */
 #pragma once
 
 #include "test/storm/ledger.h"
@@ -13,23 +13,22 @@ struct event {
     const char *text;
 };
 
-/* Compare an event with what was done to the nodes. */
+/* Compare an event with the harm done to the nodes. */
 void witness_event(struct tree *tree,
                    const struct event *event,
                    ledger_bad_fn bad);
 
-/* At the end: each link that a LOSSY event has named was lost, as the events
- * say, or had an end that was harmed. `*unharmed` grows by the links that were
- * lost though neither end was harmed. */
+/* At the end: check that each link in a LOSSY event was lost, by the events, or
+ * had a harmed end. Adds to `*unharmed` the links that were lost although
+ * neither end was harmed. */
 void witness_links(const struct tree *tree,
                    uint64_t *unharmed,
                    ledger_bad_fn bad);
 
-/* Whether every node that was killed has been reported lost, and each suspicion
- * has ended. With `bad` not NULL the others are violations. */
+/* Whether every killed node has been reported lost, and each suspicion has
+ * ended. If `bad` is not NULL, each exception is a violation. */
 bool witness_deaths(const struct tree *tree, ledger_bad_fn bad);
 
-/* Whether the tree of the status, of the events and of the connections is the
- * same, and no process is left to be waited for. With `bad` not NULL each
- * difference is a violation. */
+/* Whether status, events and connections show the same tree, and no process is
+ * a zombie. If `bad` is not NULL, each difference is a violation. */
 bool witness_tree(struct tree *tree, const char *session, ledger_bad_fn bad);
