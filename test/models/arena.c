@@ -1,4 +1,4 @@
-/* arena.c - one piece of memory: a bump, and free lists by size. */
+/* arena.c - one piece of memory: a bump allocator, and free lists by size. */
 #include "test/models/arena.h"
 
 #include <stdint.h>
@@ -10,21 +10,21 @@
 #include "wire/fifo.h"
 
 #define ARENA_LEN  ((size_t)64 << 20)
-#define ARENA_STEP ((size_t)32) /* sizes are rounded up to it */
+#define ARENA_STEP ((size_t)32) /* sizes are rounded up to a multiple */
 #define ARENA_SMALL                                                            \
-    ((size_t)128) /* steps with a free list of their own; larger               \
-                     blocks are not used again */
+    ((size_t)128) /* the steps that have a free list; larger blocks are not
+                     reused */
 
-/* Before each block. */
+/* The header of each block. */
 struct block {
-    size_t len;         /* without this */
-    struct block *next; /* if it is unused */
+    size_t len;         /* without this header */
+    struct block *next; /* in a free list */
 };
 
-/* Blocks begin at multiples of this. */
+/* The alignment of blocks. */
 #define ARENA_GRAIN sizeof(struct block)
 
-/* At the arena's beginning, and so kept and put back with it. */
+/* The head lies in the arena, so that it is kept and put back with the rest. */
 struct head {
     size_t used; /* bytes from the arena's beginning */
     struct block *unused[ARENA_SMALL + 1];
@@ -54,7 +54,7 @@ static bool is_ours(const void *old)
     return base && at >= base && at < base + ARENA_LEN;
 }
 
-/* All bytes are zero, so that equal states have equal padding. */
+/* Returns zeroed bytes, so that equal states have equal padding. */
 static void *arena_take(size_t len)
 {
     struct head *head = (struct head *)base;
@@ -197,8 +197,8 @@ void arena_put_back(const struct arena_image *image)
 struct queued __real_fifo_pop(struct fifo *fifo);
 struct queued __wrap_fifo_pop(struct fifo *fifo);
 
-/* Keep a queue at the beginning of its ring, and the rest empty: equal queues
- * have equal bytes. */
+/* Move a queue to the beginning of its ring, and zero the rest, so that equal
+ * queues have equal bytes. */
 struct queued __wrap_fifo_pop(struct fifo *fifo)
 {
     struct queued queued = __real_fifo_pop(fifo);
@@ -213,10 +213,10 @@ struct queued __wrap_fifo_pop(struct fifo *fifo)
     return queued;
 }
 
-/* What is known of the place where a block may begin. */
+/* A place where a block may begin. */
 struct place {
-    uint32_t round; /* of the digest for which it holds */
-    uint32_t order; /* in which the block was met, from 1 on; 0: not yet */
+    uint32_t round; /* the digest in which a block was found here */
+    uint32_t order; /* of the block's first visit, from 1 on; 0: not visited */
 };
 
 static struct place *places;
@@ -254,8 +254,8 @@ static void find_blocks(void)
     }
 }
 
-/* What a word says: an address is the block, in the order in which blocks are
- * met, and the place in it. */
+/* A word's contribution: the word, or for an address the number of its block,
+ * in the order of visits, and the offset in the block. */
 static uint64_t word_of(uint64_t word)
 {
     const struct head *head = (const struct head *)base;

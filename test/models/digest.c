@@ -1,14 +1,14 @@
-/* digest.c - one number for what can still matter of a field.
+/* digest.c - the digest of everything in a field that can still matter.
  *
- * Left out, as search.md says why: clocks (a timer that runs may run
- * out at any moment), what streams know (claims, positions, credit, and the
- * frames that carry them), and the numbers of links and slots. */
+ * Not included, for the reasons in search.md: clocks (a running timer may
+ * expire at any moment), the state of streams (claims, positions, credit, and
+ * the frames that carry them), and the numbers of links and slots. */
 #include "test/models/arena.h"
 #include "test/models/field.h"
 
 #include "wire/packet.h"
 
-/* In the place of a count of attempts. */
+/* Stands for the phase of an orphan without attempts left. */
 #define HELD 99
 
 static uint64_t mix_in(uint64_t sum, uint64_t value)
@@ -21,7 +21,7 @@ static uint64_t mix_in(uint64_t sum, uint64_t value)
     return sum ^ sum >> 31;
 }
 
-/* What a record says, without the words that go with it. */
+/* The content of a record, without its text. */
 static uint64_t record_digest(const struct frame *frame)
 {
     const uint32_t *columns[3] = {NULL};
@@ -76,7 +76,7 @@ static uint64_t peer_digest(const struct field_need *need,
                            (node->parent == peer));
 }
 
-/* Where no ordinal matters any more. */
+/* The digest of a frame if ordinals no longer matter. */
 static uint64_t last_frame(const struct frame *frame)
 {
     if (frame->type != FRAME_ADOPTED)
@@ -84,19 +84,19 @@ static uint64_t last_frame(const struct frame *frame)
     return mix_in(mix_in(frame->type, (uint64_t)frame->tag), frame->sequence);
 }
 
-/* Where no choice hangs on ordinals, heights and depths. */
+/* The digest of a frame if no choice reads ordinals, heights or depths. */
 static uint64_t any_digest(const struct frame *frame)
 {
     uint64_t sum = mix_in(frame->type, 0);
 
-    if (frame->type != FRAME_ADOPT) /* else: whether it is the last resort */
+    if (frame->type != FRAME_ADOPT) /* it says: the last resort */
         sum = mix_in(sum, (uint64_t)frame->tag);
     if (frame->type == FRAME_ADOPTED)
         return sum;
     return mix_in(sum, (uint64_t)frame->origin << 32 | frame->count);
 }
 
-/* What is on its way to one end, as far as it can matter. */
+/* The digest of the frames in flight to one end that can matter. */
 static uint64_t queue_digest(const struct field *field,
                              const struct field_need *need,
                              const struct field_wire *wire,
@@ -185,7 +185,7 @@ static uint64_t orphan_digest(const struct orphan *orphan, bool any)
     if (orphan->phase == ORPHAN_ASK || (orphan->phase == ORPHAN_DIAL && !any))
         sum = mix_in(sum, orphan->target);
     if (any)
-        return sum; /* the choice is not its own */
+        return sum; /* the orphan does not choose */
     sum = mix_in(sum, (uint64_t)orphan->ordinal << 32 | orphan->turn);
     sum = mix_in(sum, orphan->lost);
     for (uint32_t i = 0;
@@ -194,7 +194,7 @@ static uint64_t orphan_digest(const struct orphan *orphan, bool any)
     return sum;
 }
 
-/* The same where no fault comes any more: whom it will still ask. */
+/* Likewise if no fault is left: the nodes that the orphan will still ask. */
 static uint64_t last_digest(const struct field *field,
                             const struct field_need *need,
                             uint32_t index)
@@ -223,7 +223,7 @@ static uint64_t last_digest(const struct field *field,
     return sum;
 }
 
-/* What it knows of others. */
+/* What the node knows of others. */
 static uint64_t known_digest(const struct field *field,
                              const struct field_need *need,
                              uint32_t index)
@@ -303,7 +303,7 @@ static uint64_t whole_digest(const struct field *field)
     return mix_in(sum, wires);
 }
 
-/* ---- a star: its commnodes may change their places ---- */
+/* ---- a star: its commnodes are interchangeable ---- */
 
 static uint64_t star_frame_digest(const struct frame *frame, uint32_t rank)
 {
@@ -316,7 +316,7 @@ static uint64_t star_frame_digest(const struct frame *frame, uint32_t rank)
     if (frame->type == FRAME_ADOPT)
         return mix_in(mix_in(sum, frame->count), frame->sequence);
     if (frame->type != FRAME_RECORD)
-        return sum; /* an ordinal among one candidate says nothing */
+        return sum; /* an ordinal for one candidate has no effect */
     if (packet_open(&packet, frame->payload) < 0)
         return sum;
     if (cop_packet_unpack(packet, "%aud %aud %aud %s", &columns[0], &count,
@@ -342,7 +342,7 @@ static uint64_t star_peer_digest(const struct node *node,
                  peer->left << 2 | peer->asking << 1 | (node->parent == peer));
 }
 
-/* A link of commnode `rank`: its other end is the front-end. */
+/* A link of commnode `rank` to the front-end. */
 static uint64_t star_wire_digest(const struct field *field,
                                  const struct field_wire *wire,
                                  uint32_t rank)
@@ -369,7 +369,7 @@ static uint64_t star_wire_digest(const struct field *field,
     return sum;
 }
 
-/* All that is of one commnode, at whatever rank. */
+/* Everything about one commnode, except its rank. */
 static uint64_t star_node_digest(const struct field *field, uint32_t rank)
 {
     const struct field_node *node = &field->nodes[rank];
@@ -415,7 +415,7 @@ static uint64_t star_digest(const struct field *field)
     return mix_in(sum, all);
 }
 
-/* Everything, but for what is no part of the state. */
+/* Everything except `answer`, which is no part of the state. */
 static uint64_t waves_digest(struct field *field)
 {
     uint32_t answer = field->answer;

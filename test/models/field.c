@@ -1,4 +1,4 @@
-/* field.c - machines and wires: what happens when a move is made. */
+/* field.c - machines and wires: performs the moves. */
 #include "test/models/field.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "test/models/arena.h"
 #include "wire/packet.h"
 
-/* Timers run out when the search says so, never before: silence lasts longer
- * than any attempt takes, an orphan never gives up, and nobody beats. */
+/* Timers expire only by moves of the search: a silence time-out is longer than
+ * any attempt, an orphan never gives up, and no heartbeats are sent. */
 #define BEAT_MS    UINT32_C(10000000)
 #define SILENCE_MS UINT32_C(20000000)
 #define PROBE_MS   UINT32_C(25000000)
@@ -33,7 +33,7 @@ static void queue_empty(struct field_queue *queue)
         frame_fini(&queue->frames[--queue->count]);
 }
 
-/* That end is gone; with both, so is the wire. */
+/* Close one end; once both ends are closed, free the wire. */
 static void end_close(struct field_wire *wire, uint32_t end)
 {
     wire->open[end] = false;
@@ -59,7 +59,7 @@ struct field_wire *field_find(struct field *field,
     return NULL;
 }
 
-/* What a rule that is taken away makes of a frame that is sent. */
+/* Change a sent frame as if the rule `without` did not exist. */
 static void mutate(const struct field *field,
                    const struct frame *cause,
                    struct frame *frame)
@@ -84,7 +84,7 @@ static void push_frame(struct field *field,
     queue->frames[queue->count++] = *frame;
 }
 
-/* Without probes, a candidate has its answer at once. */
+/* Without probes, answer a candidate at once. Returns whether that was done. */
 static bool is_answered(struct field *field,
                         struct field_wire *wire,
                         uint32_t end,
@@ -237,7 +237,7 @@ static uint32_t free_link(struct field *field, uint32_t index)
     return link;
 }
 
-/* Both ends have proved each other. */
+/* Both ends of a link have authenticated. */
 static void join_ends(struct field *field, uint32_t below, uint32_t above)
 {
     uint32_t ends[2] = {below, above};
@@ -271,17 +271,17 @@ static void join_ends(struct field *field, uint32_t below, uint32_t above)
     }
 }
 
-/* ---- what can be done without choice ---- */
+/* ---- events that leave no choice ---- */
 
-/* A heartbeat by which an orphan tells its children of an attempt (PROTOCOL
- * 6.1c): the first on a link names a window, those that are due a version. */
+/* Whether the frame is a heartbeat with an orphan's attempt (PROTOCOL 6.1c). A
+ * link's first heartbeat names a window, a regular one a version. */
 static bool is_attempt(const struct frame *frame)
 {
     return frame->type == FRAME_HEARTBEAT && frame->sequence == 0 &&
            frame->count < LIMIT_WINDOW_MIN;
 }
 
-/* Whether an exact stream depends on the moment at which the frame arrives. */
+/* Whether the time at which the frame arrives matters to an exact stream. */
 static bool is_of_stream(const struct field *field, const struct frame *frame)
 {
     switch (frame->type) {
@@ -316,8 +316,8 @@ bool field_is_aside(const struct field *field, const struct frame *frame)
     return is[frame->type] && !is_attempt(frame);
 }
 
-/* Whether a record is no news to `node` and does not accuse it. What is no
- * news will never be any (6.3), so that it does not matter when it comes. */
+/* Whether a record is no news to `node` and does not accuse it. It will never
+ * be news (6.3), so the time at which it arrives does not matter. */
 static bool is_old(const struct node *node, const struct frame *frame)
 {
     const uint32_t *ranks, *incarnations, *parents;
@@ -336,7 +336,7 @@ static bool is_old(const struct node *node, const struct frame *frame)
         bool failed = parents[i] == TABLE_FAILED;
 
         if (ranks[i] == node->rank && failed)
-            old = false; /* it may refute */
+            old = false; /* the node may refute it */
         else if (table_latest(node->heal.table, ranks[i], &known) < 0)
             old = false;
         else if (incarnations[i] != known.incarnation)
@@ -367,8 +367,8 @@ bool field_accuses(const struct frame *frame, uint32_t rank)
     return accused;
 }
 
-/* A record for who is never asked, nor ever asks but the front-end: in a star,
- * for each commnode. */
+/* Whether a record goes to a node that is never asked, and asks only the
+ * front-end: in a star, any commnode. */
 static bool is_idle(const struct field *field,
                     uint32_t index,
                     const struct frame *frame)
@@ -416,9 +416,9 @@ static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
     field_step(field, index, &event);
 }
 
-/* Whether nothing but the arrival of this frame can happen at a node, now and
- * until it has: a back-end with one link that will not end. What happens
- * elsewhere meanwhile gives the same states before it and after it. */
+/* Whether a node has no other events until this frame arrives: a back-end with
+ * one link that will not end. Events elsewhere lead to the same states before
+ * and after it. */
 static bool is_alone(const struct field *field, uint32_t wire, uint32_t end)
 {
     const struct field_wire *on = &field->wires[wire];
@@ -437,7 +437,7 @@ static bool is_alone(const struct field *field, uint32_t wire, uint32_t end)
     return true;
 }
 
-/* Whether the first frame there need not wait for a choice. */
+/* Whether the first frame to that end may arrive without a choice. */
 static bool is_free(const struct field *field,
                     const struct field_need *need,
                     uint32_t wire,
@@ -465,7 +465,7 @@ static void tell_gone(struct field *field, uint32_t index)
     field_step(field, field->nodes[index].parent, &event);
 }
 
-/* Let happen all that needs no choice. */
+/* Perform all events that leave no choice. */
 static void run_aside(struct field *field)
 {
     struct field_need need;
@@ -502,8 +502,8 @@ static bool is_lowest(const struct field_bounds *bounds, uint32_t index)
     return true;
 }
 
-/* Add back-ends: one below each internal node that has no commnode below it,
- * or below every one. */
+/* Add a back-end below each internal node without commnodes as children, or
+ * below every internal node. */
 static void plant_backends(struct field *field)
 {
     const struct field_bounds *bounds = &field->bounds;
@@ -553,7 +553,7 @@ static void make_machine(struct field *field, uint32_t index)
         field->wrong = "a node cannot be made";
 }
 
-/* All frames arrive, and those that are sent because of them. */
+/* Let all frames arrive, and those sent in response. */
 static void deliver_all(struct field *field)
 {
     bool again = true;
@@ -631,7 +631,7 @@ static void crash_node(struct field *field, uint32_t index)
     }
     for (uint32_t i = 0; i < field->node_count; i++)
         if (field->nodes[i].parent == index && i > 0)
-            field->nodes[i].gone_due = false; /* nobody to report it to */
+            field->nodes[i].gone_due = false; /* its starter is dead */
 }
 
 static void tick_node(struct field *field, uint32_t index)
@@ -639,7 +639,7 @@ static void tick_node(struct field *field, uint32_t index)
     field_step(field, index, &(struct event){.type = EVENT_TICK});
 }
 
-/* Something is heard on all links of `index` but one. */
+/* Let `index` receive a heartbeat on all links except `but`. */
 static void hear_others(struct field *field,
                         uint32_t index,
                         const struct field_wire *but)
@@ -654,16 +654,16 @@ static void hear_others(struct field *field,
         };
 
         if (peer && peer->life.state != LINK_UP)
-            event.frame.count = 1; /* the first names a window */
+            event.frame.count = 1; /* a link's first heartbeat names a window */
         if (wire->used && wire != but && wire->open[i % 2] &&
             wire->node[i % 2] == index)
             field_step(field, index, &event);
     }
 }
 
-/* All other links are heard in time, so that only this one is silent, and
- * the node's own clock did not stand still. Its other timers wait: whether
- * they run out before is another schedule. */
+/* Let only this link of the node be silent: the others receive heartbeats, and
+ * the node's own clock does not jump. Its other timers wait: their expiry
+ * before this is another schedule. */
 static void be_silent(struct field *field,
                       struct field_wire *wire,
                       uint32_t end)
@@ -681,7 +681,7 @@ static void be_silent(struct field *field,
         field->wrong = "a silent link is kept";
 }
 
-/* Only this timer runs out: no link is silent meanwhile. */
+/* Let only the orphan's timer expire: no link is silent in that time. */
 static void expire(struct field *field, uint32_t index)
 {
     struct field_node *node = &field->nodes[index];
@@ -693,7 +693,7 @@ static void expire(struct field *field, uint32_t index)
     tick_node(field, index);
 }
 
-/* The dial of `index`, where any candidate may be asked: of that one. */
+/* If any candidate may be asked, aim the dial of `index` at `target`. */
 static void aim_dial(struct field *field, uint32_t index, uint32_t target)
 {
     field->nodes[index].dialling = false;
@@ -701,7 +701,7 @@ static void aim_dial(struct field *field, uint32_t index, uint32_t target)
     field->nodes[index].machine->heal.orphan.target = target;
 }
 
-/* A fault: `victim` is a node, or a wire. */
+/* Make a fault; `victim` is a node, or a wire. */
 static void make_fault(struct field *field,
                        enum field_kind kind,
                        uint32_t victim)

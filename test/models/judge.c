@@ -1,7 +1,7 @@
-/* judge.c - the oracles of the search: what no schedule may ever show. */
+/* judge.c - the oracles of the search: what no schedule may violate. */
 #include "test/models/field.h"
 
-/* Whether this OK, sent by `node`, is due: by 8.3 and 8.4. */
+/* Whether `node` may send this OK, by 8.3 and 8.4. */
 static bool is_due(const struct field *field,
                    const struct node *node,
                    const struct field_wire *wire,
@@ -49,7 +49,7 @@ static bool is_stale(const struct field *field,
     return false;
 }
 
-/* ADOPTED: is the reason the right one (8.2, 8.4)? */
+/* Check the reason of an ADOPTED (8.2, 8.4). */
 static const char *judge_answer(struct field *field,
                                 const struct node *node,
                                 const struct field_wire *wire,
@@ -76,7 +76,7 @@ static const char *judge_answer(struct field *field,
         if (!cause || !is_too_high(node, wire, cause))
             return "refused as too high, and it is not";
         return NULL;
-    case ADOPTION_EXPELLED: /* what a dead orphan sent still comes */
+    case ADOPTION_EXPELLED: /* frames of a dead orphan still arrive */
         if (field->nodes[wire->node[0]].machine)
             return "refused as given up, and it lives";
         return NULL;
@@ -88,7 +88,7 @@ static const char *judge_answer(struct field *field,
     return "refused for a reason that cannot be";
 }
 
-/* PROBED: which node may say OK, and which must fail (8.3). */
+/* Check which node sends a PROBED with OK, and which one that fails (8.3). */
 static const char *judge_probed(const struct field *field,
                                 const struct node *node,
                                 const struct frame *frame,
@@ -128,7 +128,7 @@ void field_judge_frame(struct field *field,
     if (frame->type == FRAME_ADOPTED)
         field->answer = (uint32_t)frame->tag;
     if (field->bounds.without != FIELD_ALL_RULES)
-        return; /* it is the tree that must show it */
+        return; /* the tree must show the error */
     if (frame->type == FRAME_ADOPTED)
         wrong = judge_answer(field, node, wire, frame, cause);
     else if (frame->type == FRAME_PROBED)
@@ -141,7 +141,7 @@ void field_judge_frame(struct field *field,
         field->wrong = wrong;
 }
 
-/* Whether the parents above `index` come back to it or go on for ever. */
+/* Whether the parents above `index` form a cycle. */
 static bool is_circle(const struct field *field, uint32_t index)
 {
     uint32_t at = index, hops;

@@ -1,9 +1,9 @@
-/* moves.c - what may happen next, and what must in the end. */
+/* moves.c - the possible moves, and the fair schedule at the end. */
 #include <stdlib.h>
 
 #include "test/models/field.h"
 
-/* More rounds than a tree of FIELD_NODES can need to be whole again. */
+/* More rounds than a tree of FIELD_NODES can need to become whole. */
 #define SETTLE_ROUNDS 400
 
 static struct field_move *add_move(struct field_move *moves,
@@ -46,7 +46,7 @@ static void list_wires(const struct field *field,
     }
 }
 
-/* The dial of `index` may come to something, or not. */
+/* List the results of the dial of `index`. */
 static void list_dial(const struct field *field,
                       uint32_t index,
                       struct field_move *moves,
@@ -68,8 +68,8 @@ static void list_dial(const struct field *field,
     }
 }
 
-/* Whether a timer of an orphan may run out: at any time; if an exact stream is
- * searched, only where nothing else can come of the attempt. */
+/* Whether a timer of an orphan may expire: at any time; if an exact stream is
+ * searched, only if the attempt can have no other result. */
 static bool may_expire(const struct field *field, uint32_t index)
 {
     const struct field_node *node = &field->nodes[index];
@@ -114,7 +114,7 @@ static bool may_stop(const struct field *field)
     return field->bounds.stops || field->bounds.waves == 0;
 }
 
-/* A back-end does not crash if it sends waves: it would have to be given up. */
+/* A back-end with waves does not crash, as it would have to be given up. */
 static bool may_crash(const struct field *field, uint32_t index)
 {
     return index < field->bounds.internal_count ||
@@ -143,10 +143,10 @@ static void list_faults(const struct field *field,
     }
 }
 
-/* ---- faults as late as they matter (search.md) ---- */
+/* ---- faults that come when they are noticed (search.md) ---- */
 
-/* Whether the node at that end can hear nothing from the other: that is
- * stopped, and the link not found down. */
+/* Whether the node at that end can find the other, a stopped node, silent: its
+ * link is not found down. */
 static bool may_be_silent(const struct field *field,
                           const struct field_wire *wire,
                           uint32_t end)
@@ -156,7 +156,7 @@ static bool may_be_silent(const struct field *field,
              (wire->cut || !field->bounds.orderly || wire->in[end].count == 0));
 }
 
-/* Whether anybody but `but` can still find `index` silent. */
+/* Whether any node except the one on `but` can still find `index` silent. */
 static bool has_hearer(const struct field *field,
                        uint32_t index,
                        const struct field_wire *but)
@@ -173,8 +173,8 @@ static bool has_hearer(const struct field *field,
     return false;
 }
 
-/* Each SILENCE of those listed from `from` on may be the last of its node,
- * which then goes on; where it must be, it is. */
+/* Each SILENCE in the list from `from` on may be its node's last, after which
+ * the node continues. It must be the last if no other node can notice. */
 static void list_resumes(const struct field *field,
                          struct field_move *moves,
                          uint32_t from,
@@ -231,7 +231,7 @@ static void list_late_crash(const struct field *field,
         add_move(moves, count, FIELD_REFUSED)->node = i;
         moves[*count - 1].other = index;
     }
-    if (*count == begin) { /* nobody notices it, now at least */
+    if (*count == begin) { /* no node notices, at least not now */
         add_move(moves, count, FIELD_CRASH)->node = index;
         return;
     }
@@ -241,7 +241,7 @@ static void list_late_crash(const struct field *field,
     }
 }
 
-/* Each fault together with the first that anybody notices of it. */
+/* List each fault together with the first event by which a node notices it. */
 static void list_late(const struct field *field,
                       struct field_move *moves,
                       uint32_t *count)
@@ -333,7 +333,7 @@ uint32_t field_moves(const struct field *field,
 
 /* ---- liveness ---- */
 
-/* The first move that is not a timer; else the first timer. */
+/* The first move that is no timer; if there is none, the first timer. */
 static const struct field_move *patient(const struct field_move *moves,
                                         uint32_t count)
 {

@@ -1,19 +1,18 @@
-/* need.c - what of all that nodes know of each other can still matter.
+/* need.c - which of the nodes' knowledge of each other can still matter.
  *
- * Once all faults have come, most nodes have their parent for good, and will
- * never again look for one: what they know of others, and records on their way
- * to them, change nothing any more but for three bits per record
- * (search.md). */
+ * After all faults, most nodes have their final parent, and never look for
+ * another one. Their knowledge of others, and records in flight to them, then
+ * change nothing except three bits per record (search.md). */
 #include "test/models/field.h"
 
 #include "wire/packet.h"
 
-/* What of a record matters to everybody. */
+/* The bits of a record that matter to every node. */
 #define BIT_LAG     1u /* its parent does not know this incarnation yet */
-#define BIT_ACCUSED 2u /* it lives, and has to refute it */
-#define BIT_FRESH   4u /* a child that loses it will accuse it rightly */
+#define BIT_ACCUSED 2u /* it lives, and has to refute the record */
+#define BIT_FRESH   4u /* a child that loses the node will accuse it rightly */
 
-/* The peer over which `index` has asked for a parent; NULL: it has none. */
+/* The peer that `node` has asked to be its parent; NULL if there is none. */
 static const struct peer *candidate(const struct node *node)
 {
     for (uint32_t slot = 0; slot < node->peer_count; slot++)
@@ -22,7 +21,7 @@ static const struct peer *candidate(const struct node *node)
     return NULL;
 }
 
-/* The wire over which `index` has that peer above it; NULL if it is closed. */
+/* The wire from `index` up to that peer; NULL if it is closed. */
 static const struct field_wire *wire_of(const struct field *field,
                                         uint32_t index,
                                         const struct peer *peer)
@@ -37,7 +36,7 @@ static const struct field_wire *wire_of(const struct field *field,
     return NULL;
 }
 
-/* Whether the orphan at its lower end is adopted on it, and does not know. */
+/* Whether an OK for the orphan at the lower end is in flight on `wire`. */
 static bool brings_ok(const struct field_wire *wire)
 {
     const struct field_queue *queue = &wire->in[0];
@@ -80,8 +79,8 @@ bool field_is_held(const struct field *field, uint32_t index)
             node->machine->heal.orphan.phase == ORPHAN_PAUSE);
 }
 
-/* Whether an orphan will look at its table again: to choose anew, to say how
- * high it is, or when it has been adopted on a link that has ended. */
+/* Whether an orphan will read its table again: to choose again, to send its
+ * height, or if the link on which it was adopted has ended. */
 static bool orphan_reads(const struct field *field, uint32_t index)
 {
     const struct field_node *own = &field->nodes[index];
@@ -99,8 +98,8 @@ static bool orphan_reads(const struct field *field, uint32_t index)
     return (left > 0 || own->dialling) && has_commnodes(field, own->machine);
 }
 
-/* The peer whose loss will make an orphan of `index`, without another fault:
- * its parent, or who has adopted it and it does not know; or NULL. */
+/* The peer whose loss makes `index` an orphan without another fault: its
+ * parent, or a node whose OK to it is in flight. NULL if there is none. */
 static const struct peer *find_doomed_parent(const struct field *field,
                                              uint32_t index)
 {
@@ -127,8 +126,7 @@ static bool reads_table(const struct field *field, uint32_t index)
            (!machine->parent && orphan_reads(field, index));
 }
 
-/* Whether the front-end's OK to the present attempt of `index` is on its way.
- */
+/* Whether the front-end's OK to the present attempt of `index` is in flight. */
 static bool is_granted(const struct field *field,
                        const struct field_need *need,
                        uint32_t index)
@@ -146,8 +144,8 @@ static bool is_granted(const struct field *field,
     return false;
 }
 
-/* Whether the node at the lower end tells the one at the upper, now or when it
- * has been adopted there. */
+/* Whether the node at the lower end sends its records to the upper end, now or
+ * after its adoption there. */
 static bool is_below(const struct field *field,
                      const struct field_need *need,
                      const struct field_wire *wire)
@@ -158,7 +156,7 @@ static bool is_below(const struct field *field,
            (peer->ready || is_granted(field, need, wire->node[0]));
 }
 
-/* Who is below one whose table matters tells it. */
+/* Mark the tables of all nodes whose records reach a marked table. */
 static void mark_reached(const struct field *field, struct field_need *need)
 {
     bool again = true;
@@ -177,7 +175,7 @@ static void mark_reached(const struct field *field, struct field_need *need)
     }
 }
 
-/* Whose parents have not heard of their refutation yet. */
+/* Note the nodes whose parents do not know their present incarnation yet. */
 static void note_lag(const struct field *field, struct field_need *need)
 {
     for (uint32_t i = 0; i < FIELD_WIRES; i++) {
@@ -194,9 +192,9 @@ static void note_lag(const struct field *field, struct field_need *need)
     }
 }
 
-/* Whether records that come there do so before that table is read for the last
- * time: what a new parent sends comes too late, unless its link has ended or
- * its own table is read. */
+/* Whether records arrive at that end before the last reading of its table.
+ * Those of a new parent come too late, unless its link has ended or its own
+ * table is read. */
 static bool is_read(const struct field *field,
                     const struct field_need *need,
                     const struct field_wire *wire,
@@ -210,9 +208,9 @@ static bool is_read(const struct field *field,
            need->table[wire->node[1]];
 }
 
-/* Which attempt of a node can still come to something, and from which
- * incarnation on an accusation of it can: an orphan that pauses counts up
- * before it has a parent again. */
+/* The attempt of a node that can still succeed, and the lowest incarnation
+ * under which accusing it has an effect. A pausing orphan raises its
+ * incarnation before it has a parent again. */
 static void note_life(const struct node *node,
                       uint32_t *life,
                       uint32_t *attempt)
@@ -228,7 +226,7 @@ static void note_life(const struct node *node,
         ++*life;
 }
 
-/* Who is held never has a parent again: no accusation of it matters. */
+/* Whether `index` has no parent for good: no accusation of it matters. */
 static bool is_held_orphan(const struct field *field, uint32_t index)
 {
     return field->nodes[index].machine &&
@@ -405,7 +403,7 @@ bool field_is_needless(const struct field *field,
                !field_may_accuse(need, frame->origin, frame->count);
     if (frame->type == FRAME_PROBE && on->node[end] == 0 &&
         field_is_dead(field, need, on))
-        return true; /* nobody reads the answer */
+        return true; /* no node reads the answer */
     if (frame->type == FRAME_PROBE || frame->type == FRAME_PROBED ||
         frame->type == FRAME_ADOPT)
         return field_is_lapsed(need, frame->origin, frame->count);

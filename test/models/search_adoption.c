@@ -9,11 +9,11 @@
  *
  * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3; "-": the
  * front-end is the only one. With `waves` each back-end sends N packets on an
- * exact stream (PROTOCOL 16). SIGTERM ends a search that takes too long. Depth
- * first; a state is kept as the bytes of the arena on the stack, and known
- * again by its digest. Whether the digest says enough is checked too: where a
- * state is met again, now and then, its successors must have the digests that
- * they had the first time. */
+ * exact stream (PROTOCOL 16). SIGTERM ends a search that takes too long. The
+ * search is depth-first; a state on the stack is kept as the bytes of the
+ * arena, and found again by its digest. To check that the digest is sufficient,
+ * some states that are met again are tested: their successors must have the
+ * same digests as the first time. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,27 +26,27 @@
 
 #define DEPTH_MAX 400
 
-/* A search that has met so many states is given up: 3.2 GB, an hour. */
+/* The search gives up after this many states: 3.2 GB, an hour. */
 #define STATES_MAX ((size_t)120000000)
 #define TOO_MANY   "NOT complete: stopped, or too many states"
 
-/* One of this many states that are met again has its successors compared. */
+/* The successors of one in this many states that are met again are compared. */
 #define COMPARE_ONE_OF 64
 
-/* One state on the way from the first to the present one. */
+/* One state on the path from the first state to the present one. */
 struct level {
     struct arena_image image;
     uint64_t digest;
     struct field_move moves[FIELD_MOVES];
     uint32_t count;
-    bool final; /* nothing happens any more, but for faults */
+    bool final; /* no moves are left except faults */
     uint32_t next;
     uint32_t sum; /* of the successors' digests so far */
 };
 
 struct search {
     struct seen seen;
-    struct seen trees; /* those of the final states */
+    struct seen trees; /* of the final states */
     uint64_t steps;
     uint64_t compared;
     uint64_t settled;
@@ -58,7 +58,7 @@ struct search {
 
 static struct level levels[DEPTH_MAX];
 
-/* SIGTERM has come: say how far the search has come, and end. */
+/* Set by SIGTERM: report the progress of the search, and end. */
 static volatile sig_atomic_t is_stopped;
 
 static void stop_search(int signal)
@@ -67,8 +67,8 @@ static void stop_search(int signal)
     is_stopped = 1;
 }
 
-/* Make what is left of former calls on the stack zero: it gets into the padding
- * of what is copied from there. */
+/* Zero what earlier calls left on the stack, as it gets into the padding of
+ * copied structs. */
 static __attribute__((noinline)) void clean_stack(void)
 {
     char bytes[64 << 10];
@@ -77,8 +77,8 @@ static __attribute__((noinline)) void clean_stack(void)
     __asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
-/* The digest of a state after `move` from `level`; the arena is then that
- * state. */
+/* Returns the digest of the state after `move` from `level`; the arena is then
+ * in that state. */
 static uint64_t follow(struct field *field,
                        const struct level *level,
                        uint32_t move)
@@ -99,9 +99,9 @@ static uint32_t fold_digest(uint64_t digest)
     return (uint32_t)(digest ^ digest >> 32);
 }
 
-/* What may follow the present state; nothing, if it is calm. One in which a
- * node is stopped and nobody can notice is not final: it is that of a schedule
- * in which it went on before (search.md). */
+/* List the moves of the present state; none if it is calm. A state with a
+ * stopped node that no other can notice is not final: it equals that of a
+ * schedule in which the node continued before (search.md). */
 static void list_moves(const struct field *field, struct level *level)
 {
     uint32_t faults_at = 0;
@@ -114,7 +114,7 @@ static void list_moves(const struct field *field, struct level *level)
         level->final &= !field->nodes[i].stopped;
 }
 
-/* The present state is new: keep it, and list what may follow. */
+/* Keep the present state, which is new, and list its moves. */
 static void enter_state(struct search *search,
                         struct field *field,
                         uint64_t digest)
@@ -134,7 +134,7 @@ static void enter_state(struct search *search,
     list_moves(field, level);
 }
 
-/* Nothing is on its way any more: does the tree become whole? */
+/* Nothing is in flight: check that the tree becomes whole. */
 static void settle(struct search *search, struct field *field)
 {
     const struct level *level = &levels[search->depth - 1];
@@ -147,7 +147,7 @@ static void settle(struct search *search, struct field *field)
     arena_use(false);
 }
 
-/* A state with the digest of an earlier one: does the same follow? */
+/* Check that states with equal digests have equal successors. */
 static void compare(struct search *search, struct field *field, uint64_t digest)
 {
     uint32_t mark = *seen_mark(&search->seen, digest);
@@ -169,7 +169,7 @@ static void compare(struct search *search, struct field *field, uint64_t digest)
         search->wrong = "equal digests, and something else follows";
 }
 
-/* Print the schedule that led here. */
+/* Print the schedule that led to the present state. */
 static void print_way(struct search *search, struct field *field)
 {
     for (uint32_t i = 0; i < search->depth; i++) {
@@ -215,7 +215,7 @@ static void run_search(struct search *search, struct field *field)
     }
 }
 
-/* How long a part takes: seconds, minutes, hours. */
+/* The duration of a part: seconds, minutes, hours. */
 enum part {
     PART_QUICK,
     PART_FULL,
@@ -225,11 +225,11 @@ enum part {
 static const char *const parts[] = {
     [PART_QUICK] = "quick", [PART_FULL] = "full", [PART_LONG] = "long"};
 
-/* What is searched by name, and what must come of it. */
+/* A search, and its required result. */
 struct task {
     const char *text; /* as on the command line */
     enum part part;
-    const char *wrong; /* what a rule that is missing must show */
+    const char *wrong; /* the violation that a missing rule must cause */
 };
 
 #define CYCLE "the parents form a CYCLE"
@@ -297,9 +297,9 @@ static const struct task tasks[] = {
     {"0,1,1 2 2 late orderly needed", PART_LONG, NULL},
 };
 
-/* Searched with all faults at all times and all that nodes know, and with
- * `late` faults, with what is `needed`, and with both: what remains in the end
- * must be the same trees (search.md). */
+/* Searched with faults at all times and all knowledge of the nodes, with `late`
+ * faults, with only what is `needed`, and with both: the final trees must be
+ * the same (search.md). */
 static const struct task pairs[] = {
     {"0,0 1 2", PART_QUICK, NULL},
     {"0,1 1 2", PART_QUICK, NULL},
@@ -343,7 +343,7 @@ static void take_word(struct field_bounds *bounds, const char *word)
             bounds->without = (enum field_rule)i;
 }
 
-/* PARENTS FAULTS ATTEMPTS and words. Returns whether it makes sense. */
+/* Read PARENTS FAULTS ATTEMPTS and words. Returns whether they are valid. */
 static bool read_bounds(const char *text, struct field_bounds *bounds)
 {
     char copy[128], *save = NULL, *word;
@@ -369,8 +369,8 @@ static bool read_bounds(const char *text, struct field_bounds *bounds)
     return bounds->faults > 0 && bounds->attempts > 0;
 }
 
-/* Search the tree of `text`. Returns what is wrong, or NULL; `trees`, if not
- * NULL, is the sum of the final trees then. */
+/* Search the tree of `text`. Returns what is wrong, or NULL; then `trees`, if
+ * not NULL, gets the sum of the final trees. */
 static const char *search_one(const char *text, bool show, uint64_t *trees)
 {
     struct search search = {0};
@@ -410,8 +410,8 @@ static const char *search_one(const char *text, bool show, uint64_t *trees)
     return search.wrong;
 }
 
-/* Returns whether the task ends as it must. A search that is given up is said,
- * and is no failure. */
+/* Returns whether the task has the required result. A search that gives up is
+ * reported, and does not fail. */
 static bool run_task(const struct task *task, int *given_up)
 {
     const char *wrong = search_one(task->text, task->wrong == NULL, NULL);
@@ -447,7 +447,7 @@ static bool run_pair(const struct task *task)
     return same;
 }
 
-/* Run the tasks. Returns how many did not end as they must. */
+/* Run the tasks. Returns how many had another result. */
 static int run_tasks(enum part part)
 {
     int bad = 0, given_up = 0;

@@ -1,4 +1,4 @@
-/* seen.c - open addressing. */
+/* seen.c - a hash set with open addressing. */
 #include "test/models/seen.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* seen.h - which states were visited: a set of 64-bit digests.
+/* seen.h - the visited states: a set of 64-bit digests.
  *
- * Beside each digest stands a mark of 32 bits, the caller's. */
+ * Each digest has a mark of 32 bits, for the caller. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@ struct seen {
     size_t count;
 };
 
-/* Add `digest` with mark 0. Returns whether it is new. Ends the program
- * without memory. */
+/* Add `digest` with mark 0. Returns whether it is new. Ends the program if
+ * memory is short. */
 bool seen_add(struct seen *seen, uint64_t digest);
 
 /* The mark of `digest`, which is in the set; valid until the next addition. */
 uint32_t *seen_mark(struct seen *seen, uint64_t digest);
 
-/* The sum of all digests in it: the same for equal sets. */
+/* The sum of all digests in the set: equal sets have equal sums. */
 uint64_t seen_sum(const struct seen *seen);
 
 /* Empty the set and free what it holds. */

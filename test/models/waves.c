@@ -1,5 +1,5 @@
 /* waves.c - an exact stream (PROTOCOL 16) in the search: the back-ends'
- * packets, and what the front-end must get of them. */
+ * packets, and the waves that the front-end must get. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ void __wrap_upward_release(struct node *node,
                            struct stream *stream,
                            struct wave_set *set);
 
-/* A set lies in storage that is used again. What is left there of packets that
- * have been freed is no part of the state. */
+/* Clear a released set, whose storage is reused: its remains of freed packets
+ * are no part of the state. */
 void __wrap_upward_release(struct node *node,
                            struct stream *stream,
                            struct wave_set *set)
