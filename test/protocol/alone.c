@@ -101,7 +101,7 @@ int alone_answered(const struct alone *alone, uint32_t link)
     return frame ? frame->tag : 0;
 }
 
-/* How `link` was closed; NULL if it was not. */
+/* The action that closed `link`; NULL if there is none. */
 static const struct action *find_close(const struct alone *alone, uint32_t link)
 {
     for (size_t i = 0; i < alone->actions.count; i++)

@@ -6,7 +6,7 @@
 #include "wire/messages.h"
 #include "wire/packet.h"
 
-/* What ADOPT and ADOPTED say, as it stands on the wire. */
+/* The fields of ADOPT and ADOPTED, as on the wire. */
 enum answer {
     NONE,
     OK,
@@ -18,7 +18,7 @@ enum answer {
     LAST_RESORT,
 };
 
-/* Links of the candidate, which has rank 1. */
+/* The links of the candidate, rank 1. */
 enum {
     TO_PARENT,
     TO_ORPHAN,
@@ -45,7 +45,7 @@ static struct alone begin_candidate(void)
     return it;
 }
 
-/* The orphan `rank` asks on `link`, with one back-end below it. */
+/* The orphan `rank`, with one back-end below it, sends ADOPT on `link`. */
 static void ask_on(struct alone *it,
                    uint32_t link,
                    uint32_t rank,
@@ -81,8 +81,8 @@ static bool closed(const struct alone *it)
     return alone_closed(it, TO_ORPHAN);
 }
 
-/* The front-end's answer to the probe for `orphan`: OK at that depth, or, with
- * depth 0, FAIL. */
+/* The front-end answers the probe for `orphan`: OK at that depth, or FAIL if
+ * depth is 0. */
 static void probed(struct alone *it,
                    uint32_t orphan,
                    uint32_t incarnation,
@@ -98,8 +98,8 @@ static void probed(struct alone *it,
                });
 }
 
-/* PROTOCOL 8.3, 8.4: first the way to the root is probed, then the orphan is
- * taken; an answer for another attempt is none. */
+/* PROTOCOL 8.3, 8.4: the candidate probes its path to the root before it adopts
+ * the orphan. The answer to another attempt has no effect. */
 TEST(the_way_is_probed_first)
 {
     struct alone it = begin_candidate();
@@ -120,8 +120,8 @@ TEST(the_way_is_probed_first)
     alone_fini(&it);
 }
 
-/* PROTOCOL 6.1: an orphan is not woken for our first heartbeat alone, but has
- * it when the answer takes long; it comes first, and once. */
+/* PROTOCOL 6.1: the candidate's first heartbeat wakes no orphan by itself. It
+ * is sent once, just before the answer, or earlier if that takes long. */
 TEST(the_greeting_goes_with_the_answer)
 {
     struct alone it = begin_candidate();
@@ -157,7 +157,7 @@ TEST(the_greeting_goes_with_the_answer)
     }
 }
 
-/* PROTOCOL 8.3: the way is not whole. */
+/* PROTOCOL 8.3: the path to the root is broken. */
 TEST(a_failed_probe_refuses)
 {
     struct alone it = begin_candidate();
@@ -185,7 +185,7 @@ TEST(an_orphan_refuses)
     alone_fini(&it);
 }
 
-/* PROTOCOL 8.2: an attempt that is older than what is known of the orphan. */
+/* PROTOCOL 8.2: an attempt older than the known one is refused. */
 TEST(a_stale_attempt_is_refused)
 {
     struct alone it = begin_candidate();
@@ -205,8 +205,8 @@ TEST(a_stale_attempt_is_refused)
     alone_fini(&it);
 }
 
-/* Of a reason of any length as much is said as others take; a character of
- * three bytes that does not fit is left out. */
+/* A reason is cut to the length that receivers accept; a three-byte character
+ * that does not fit is left out. */
 TEST(a_long_reason_is_cut)
 {
     struct alone it = begin_candidate();
@@ -233,8 +233,8 @@ TEST(a_long_reason_is_cut)
     alone_fini(&it);
 }
 
-/* PROTOCOL 8.4: the path is longer than the orphan knew. It may ask again as a
- * last resort, and then it is taken. */
+/* PROTOCOL 8.4: the path is longer than the orphan knew. If the orphan asks
+ * again as a last resort, it is adopted. */
 TEST(an_orphan_that_raises_the_tree_is_refused)
 {
     struct alone it = begin_candidate();
@@ -249,7 +249,7 @@ TEST(an_orphan_that_raises_the_tree_is_refused)
     alone_fini(&it);
 }
 
-/* PROTOCOL 8.2: as many probes wait as there may be children. */
+/* PROTOCOL 8.2: the number of waiting probes is limited to that of children. */
 TEST(a_full_candidate_refuses)
 {
     struct alone it = begin_candidate();
@@ -287,7 +287,7 @@ TEST(a_closing_candidate_refuses)
     CHECK_OK(control_encode(&control, &frame));
     frame.sequence = 1;
     alone_take(&it, TO_PARENT, frame);
-    /* it is told before it has asked */
+    /* it is told before its request */
     alone_step(&it, (struct event){.type = EVENT_LINK_UP,
                                    .link = TO_ANOTHER,
                                    .rank = 4,
@@ -297,7 +297,7 @@ TEST(a_closing_candidate_refuses)
     alone_fini(&it);
 }
 
-/* PROTOCOL 11.2: a back-end that was given up is adopted, and told so by that
+/* PROTOCOL 11.2: a back-end that was given up is adopted, and expelled on that
  * link; no node counts it as a member. */
 TEST(an_adopted_back_end_that_was_given_up_is_expelled)
 {
@@ -310,7 +310,7 @@ TEST(an_adopted_back_end_that_was_given_up_is_expelled)
     control_fini(&control);
     frame.sequence = 1;
     alone_take(&it, TO_PARENT, frame);
-    ask_candidate(&it, 4, 1, NONE); /* 6 is below it */
+    ask_candidate(&it, 4, 1, NONE); /* back-end 6 is below it */
     probed(&it, 4, 1, 1);
     CU_ASSERT_EQUAL(answered(&it), OK);
     CU_ASSERT_PTR_NOT_NULL(alone_sent(&it, TO_ORPHAN, FRAME_EXPEL));
@@ -318,8 +318,8 @@ TEST(an_adopted_back_end_that_was_given_up_is_expelled)
     alone_fini(&it);
 }
 
-/* A peer that is no orphan, or asks for another, or in no order, has broken
- * the protocol. */
+/* A peer that is no orphan, names another orphan, or sends frames out of order
+ * has broken the protocol. */
 TEST(nonsense_costs_the_link)
 {
     struct alone it = begin_candidate();
@@ -327,18 +327,18 @@ TEST(nonsense_costs_the_link)
         .type = FRAME_ADOPT, .origin = 5, .count = 1, .sequence = 1};
 
     alone_link_up(&it, TO_ORPHAN, 4, NODE_COMMNODE, 0);
-    alone_take(&it, TO_ORPHAN, frame); /* it says that it is 5 */
+    alone_take(&it, TO_ORPHAN, frame); /* ADOPT names rank 5 */
     CU_ASSERT_EQUAL(answered(&it), NONE);
     CU_ASSERT(closed(&it));
     ask_candidate(&it, 4, 1, NONE);
     frame.origin = 4;
-    alone_take(&it, TO_ORPHAN, frame); /* it asks twice */
+    alone_take(&it, TO_ORPHAN, frame); /* a second ADOPT */
     CU_ASSERT(closed(&it));
     alone_fini(&it);
 }
 
-/* The rank that the node calls in this step, or, where it pauses, in a later one;
- * at the address that TABLE has of it. */
+/* The rank that the node dials in this step or after its pause; checks that the
+ * address is that of TABLE. */
 static uint32_t next_dialled(struct alone *it)
 {
     char address[32];
@@ -360,14 +360,14 @@ static uint32_t next_dialled(struct alone *it)
     return RANK_NONE;
 }
 
-/* PROTOCOL 8.1: an orphan asks each candidate in an attempt of its own, with the
+/* PROTOCOL 8.1: an orphan asks each candidate under a new incarnation, with the
  * height of its subtree and the back-ends below it. */
 TEST(each_attempt_has_its_own_incarnation)
 {
     struct alone it = begin_candidate();
 
     ask_candidate(&it, 4, 1, NONE);
-    probed(&it, 4, 1, 1); /* back-end 6 is below us now */
+    probed(&it, 4, 1, 1); /* back-end 6 is below this node now */
     alone_link_down(&it, TO_PARENT);
     for (uint32_t attempt = 1; attempt <= 3; attempt++) {
         uint32_t rank = next_dialled(&it), count;

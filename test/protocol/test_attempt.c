@@ -1,9 +1,9 @@
-/* test_attempt.c - the candidate's side of an adoption, where one orphan has
- * several links at once (PROTOCOL 8.2, 8.4). The front-end alone, by hand. */
+/* test_attempt.c - the candidate's side of an adoption, if one orphan has
+ * several links (PROTOCOL 8.2, 8.4). The front-end alone. */
 #include "protocol/state.h"
 #include "test/protocol/alone.h"
 
-/* `rank`, which has one back-end below it, asks on `link`. */
+/* `rank`, with one back-end below it, sends ADOPT on `link`. */
 static void ask_adoption(struct alone *root,
                          uint32_t link,
                          uint32_t rank,
@@ -14,7 +14,7 @@ static void ask_adoption(struct alone *root,
     alone_take_adopt(root, link, frame, rank + 2, rank + 2);
 }
 
-/* A front-end with two commnodes, one back-end below each. */
+/* Make a front-end with two commnodes, each with one back-end. */
 static void root_init(struct alone *root)
 {
     struct node_child children[] = {{1, "h", NODE_COMMNODE, 0},
@@ -32,9 +32,8 @@ static void root_init(struct alone *root)
     }
 }
 
-/* PROTOCOL 8.4: an orphan that comes back has one link here, however many of
- * its old links were not found down yet, and wherever they stand in the list.
- */
+/* PROTOCOL 8.4: an orphan that returns has one link here, however many of its
+ * old links have not ended yet, and whatever their order is. */
 TEST(an_orphan_that_comes_back_has_one_link)
 {
     struct alone root;
@@ -52,8 +51,8 @@ TEST(an_orphan_that_comes_back_has_one_link)
     alone_fini(&root);
 }
 
-/* PROTOCOL 8.2: an attempt that was given up comes late, on its own link. It
- * does not cost the orphan the link of the attempt that came to something. */
+/* PROTOCOL 8.2: an attempt that the orphan has given up arrives late, on its
+ * own link. The link of the attempt that succeeded stays. */
 TEST(a_late_attempt_is_stale)
 {
     struct alone root;
@@ -64,7 +63,7 @@ TEST(a_late_attempt_is_stale)
     alone_link_up(&root, 0, 2, NODE_COMMNODE, 1);
     alone_link_up(&root, 1, 2, NODE_COMMNODE, 2);
     ask_adoption(&root, 0, 2,
-                 1); /* a later one is known, though it has not asked */
+                 1); /* a later attempt is known, though it has not asked */
     CU_ASSERT_EQUAL(alone_answered(&root, 0), ADOPTION_STALE);
     CU_ASSERT(alone_closed(&root, 0));
     ask_adoption(&root, 1, 2, 2);
@@ -73,7 +72,7 @@ TEST(a_late_attempt_is_stale)
     alone_fini(&root);
 }
 
-/* PROTOCOL 8.2: the same for a back-end, of which no record tells. */
+/* PROTOCOL 8.2: likewise for a back-end, which has no record. */
 TEST(a_late_attempt_of_a_backend_is_stale)
 {
     struct frame frame = {.origin = 4, .count = 1};

@@ -1,4 +1,4 @@
-/* test_check.c - node_check() finds what does not hold. */
+/* test_check.c - node_check() finds violated invariants. */
 #include "protocol/check.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "protocol/state.h"
 #include "test/protocol/alone.h"
 
-/* Asked with `where` set to `value`, node_check() names `word`. */
+/* If `where` is set to `value`, node_check() names `word`. */
 #define BREAKS(node, where, value, word)                                       \
     do {                                                                       \
         __typeof__(where) was = (where);                                       \
@@ -18,7 +18,7 @@
         CU_ASSERT(node_check(node, text));                                     \
     } while (0)
 
-/* The slots of a cumulative stream: `stream` is made one for a while. */
+/* The slots of a cumulative stream; `stream` becomes one for this check. */
 static void check_slots(struct node *node, struct stream *stream)
 {
     struct ranks_run touching[] = {{4, 6}, {7, 7}};

@@ -1,5 +1,5 @@
-/* test_control.c - claims, control packets and rosters: there and back, and
- * whatever else may come off the wire. */
+/* test_control.c - claims, control packets and rosters: written and read again;
+ * damaged ones. */
 #include "protocol/members/control.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static uint32_t next_number(uint32_t below)
     return (seed >> 8) % below;
 }
 
-/* A copy of `frame` with a few bytes changed, or cut short. */
+/* A copy of `frame` with a few bytes changed, or cut. */
 static struct frame mutate(const struct frame *frame)
 {
     struct frame copy = *frame;
@@ -34,7 +34,7 @@ static struct frame mutate(const struct frame *frame)
     return copy;
 }
 
-/* Only these may come of a damaged payload. */
+/* Check that a damaged payload gave one of the allowed results. */
 static void check_result(int r)
 {
     CU_ASSERT(r == 0 || r == -EBADMSG || r == -ENOMEM);
@@ -133,8 +133,8 @@ TEST(an_opening_comes_back)
     control_fini(&back);
 }
 
-/* `grow`, the kind and `compensates` share a byte; a kind that does not exist is
- * refused, and compensation of any other than a plain stream. */
+/* `grow`, the kind and `compensates` share a byte. Unknown kinds are refused,
+ * and so is compensation of any stream except a plain one. */
 TEST(the_kind_of_a_stream_comes_back)
 {
     struct control control = an_opening(), back = {0};

@@ -1,4 +1,4 @@
-/* test_credit.c - windows: what may be sent, and that nothing gets stuck. */
+/* test_credit.c - windows: how much may be sent; no sender gets stuck. */
 #include "protocol/stream/credit.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #define WINDOW 1000
 
-/* Nothing may be sent before a window was granted. */
+/* Nothing may be sent before a window is granted. */
 TEST(without_a_window_nothing_goes)
 {
     struct credit credit = {0};
@@ -17,7 +17,7 @@ TEST(without_a_window_nothing_goes)
     CU_ASSERT_TRUE(credit_allows(&credit, 1));
 }
 
-/* Small frames fill the window, and not a byte more. */
+/* Small frames fill the window exactly. */
 TEST(the_window_is_the_limit)
 {
     struct credit credit = {0};
@@ -34,7 +34,7 @@ TEST(the_window_is_the_limit)
     CU_ASSERT_FALSE(credit_allows(&credit, 101));
 }
 
-/* More given back than was spent is a breach, and changes nothing. */
+/* Returning more credit than was spent is a breach, and changes nothing. */
 TEST(too_much_back_is_a_breach)
 {
     struct credit credit = {0};
@@ -45,7 +45,7 @@ TEST(too_much_back_is_a_breach)
     CHECK_OK(credit_return(&credit, 10));
 }
 
-/* Credit goes back in portions of half a window. */
+/* Credit is returned in portions of half a window. */
 TEST(credit_returns_in_portions)
 {
     struct debit debit = {.window = WINDOW};
@@ -55,9 +55,9 @@ TEST(credit_returns_in_portions)
     CU_ASSERT_EQUAL(debit_consume(&debit, 5000), 5000);
 }
 
-/* PROTOCOL 3.4: whatever the sizes, a receiver that consumes all that it gets
- * never leaves a sender stuck, though it keeps small change to itself; and
- * what is on its way stays within the window or half of it and one frame. */
+/* PROTOCOL 3.4: a receiver that consumes everything never leaves a sender
+ * stuck, whatever the sizes, although it holds back small amounts of credit.
+ * Bytes in flight stay within the window, or half of it and one frame. */
 TEST(nothing_gets_stuck)
 {
     static const size_t sizes[] = {1, 100, 499, 500, 501, 999, 1000, 5000};

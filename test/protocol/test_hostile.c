@@ -1,6 +1,6 @@
-/* test_hostile.c - what a child that holds the key says to do harm: numbers
- * that cannot be, and many of them. One node, by hand. Where a cost would grow
- * as the square of what comes, the test would last for hours. */
+/* test_hostile.c - a child that holds the key sends impossible numbers, and
+ * many of them. One node alone. If a cost grew with the square of the input,
+ * the test would take hours. */
 #include <stdlib.h>
 
 #include "protocol/state.h"
@@ -8,13 +8,13 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-/* Every second rank of all that there may be. */
+/* Every second possible rank. */
 #define SCATTERED (LIMIT_NODES / 2)
 
-/* Records of one frame. */
+/* The number of records in one frame. */
 #define RECORDS 400000
 
-/* One that has a commnode, rank 2, on link 1, and its parent on link 0. */
+/* Make a node with a commnode, rank 2, on link 1, and its parent on link 0. */
 static void victim_init(struct alone *victim, enum node_role role)
 {
     struct node_child children[] = {{2, "h", NODE_COMMNODE, 0}};
@@ -31,7 +31,7 @@ static void take_ready(struct alone *victim, struct roster *roster)
     alone_take_roster(victim, 1, roster, FRAME_READY);
 }
 
-/* The same, and its child is ready with these back-ends below it. */
+/* Likewise, and the child is ready, with these back-ends below it. */
 static void victim_ready(struct alone *victim,
                          enum node_role role,
                          uint32_t first,
@@ -45,7 +45,7 @@ static void victim_ready(struct alone *victim,
     take_ready(victim, &roster);
 }
 
-/* How many ranks the RECORD has that was sent in the last step; 0: none was. */
+/* The number of ranks in the RECORD sent in the last step; 0 without one. */
 static uint32_t record_count(const struct alone *victim)
 {
     const uint32_t *columns[3];
@@ -67,7 +67,7 @@ static uint32_t record_count(const struct alone *victim)
     return counts[0];
 }
 
-/* READY with a rank that the front-end has not given is refused. */
+/* READY with a rank that the front-end has not assigned is refused. */
 TEST(ranks_that_were_not_given_are_not_ready)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
@@ -79,7 +79,7 @@ TEST(ranks_that_were_not_given_are_not_ready)
     }
 }
 
-/* Nor are they below an orphan; and no orphan has a rank that none can have. */
+/* So is ADOPT with such ranks, or from an orphan of an impossible rank. */
 TEST(ranks_that_were_not_given_are_not_adopted)
 {
     for (uint32_t last = 999; last <= 1000; last++) {
@@ -100,8 +100,8 @@ TEST(ranks_that_were_not_given_are_not_adopted)
     }
 }
 
-/* A commnode cannot know which ranks are below its child. It says once of each
- * that it is gone. */
+/* A commnode cannot know which ranks are below its child. It reports each of
+ * them gone once. */
 TEST(as_many_as_may_be_are_gone_at_once)
 {
     struct roster roster = {0};
@@ -117,7 +117,7 @@ TEST(as_many_as_may_be_are_gone_at_once)
     alone_fini(&victim);
 }
 
-/* The same for internal nodes, the last one first. */
+/* Likewise for internal nodes, from the last to the first. */
 TEST(as_many_internal_nodes_are_gone_at_once)
 {
     struct roster roster = {0};
@@ -133,7 +133,7 @@ TEST(as_many_internal_nodes_are_gone_at_once)
     alone_fini(&victim);
 }
 
-/* A RECORD of as many, every second rank, the last one first. */
+/* A RECORD of RECORDS ranks: every second one, in descending order. */
 static struct frame records(uint32_t parent)
 {
     struct frame frame = {.type = FRAME_RECORD};
@@ -155,8 +155,8 @@ static struct frame records(uint32_t parent)
     return frame;
 }
 
-/* Many are said to be gone, in the order that is the worst to keep: nobody of
- * them was ever there. */
+/* Many unknown ranks are reported gone, in the order that is the worst to
+ * store. */
 TEST(strangers_that_are_gone_are_counted_once)
 {
     struct alone victim;

@@ -1,5 +1,5 @@
-/* test_internals.c - internal nodes in few bytes: there and back, how few, and
- * what is not accepted. */
+/* test_internals.c - the packed form of internal nodes: written and read again,
+ * its size, and refused forms. */
 #include "protocol/launch/internals.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static void add(uint32_t rank, uint32_t parent, uint32_t fan_out)
     nodes.count++;
 }
 
-/* Three levels of internal nodes, with `fan_out` children each, on hosts with
- * that number of interfaces. */
+/* Make three levels of internal nodes, with `fan_out` children each, on hosts
+ * with `interfaces` interfaces. */
 static void make_regular(uint32_t fan_out, unsigned interfaces)
 {
     uint32_t count = 1 + fan_out + fan_out * fan_out;
@@ -57,7 +57,7 @@ static void make_regular(uint32_t fan_out, unsigned interfaces)
     }
 }
 
-/* Write the nodes, read them again, and compare. Returns how many bytes. */
+/* Write the nodes, read them again, compare. Returns the number of bytes. */
 static size_t come_back(void)
 {
     struct internals_reader reader;
@@ -79,7 +79,7 @@ static size_t come_back(void)
     return len;
 }
 
-/* A level of a regular tree is one run; an address costs what is new in it. */
+/* A level of a regular tree is one run; an address costs what differs in it. */
 TEST(a_regular_tree_takes_few_bytes)
 {
     make_regular(70, 1);
@@ -89,13 +89,13 @@ TEST(a_regular_tree_takes_few_bytes)
     for (uint32_t i = 0; i < nodes.count; i++)
         strcpy(nodes.addresses[i], "127.0.0.1 4711");
     CU_ASSERT(come_back() < nodes.count + 60);
-    nodes.list[500].fan_out--; /* the runs go on behind what breaks one */
+    nodes.list[500].fan_out--; /* the runs continue after an exception */
     CU_ASSERT(come_back() < nodes.count + 90);
     nodes.count = 0;
     CU_ASSERT_EQUAL(come_back(), 1);
 }
 
-/* Any nodes come back, in any order, with any texts. */
+/* Any nodes are read as they were written, in any order, with any texts. */
 TEST(whatever_is_written_is_read)
 {
     static const char *const texts[] = {
@@ -132,8 +132,8 @@ TEST(whatever_is_written_is_read)
     come_back();
 }
 
-/* Bytes of a stranger give nodes within the limits, or an error; never more
- * nodes than bytes. */
+/* Arbitrary bytes give nodes within the limits, or an error; never more nodes
+ * than bytes. */
 TEST(wild_bytes_do_no_harm)
 {
     struct internals_reader reader;
@@ -167,7 +167,7 @@ TEST(wild_bytes_do_no_harm)
 
 /* ---- bounds ---- */
 
-/* What a stranger has written. */
+/* Arbitrary bytes under construction. */
 struct wild {
     unsigned char bytes[2 * INTERNALS_ADDRESS + 64];
     size_t len;
@@ -186,7 +186,7 @@ static void put_text(struct wild *wild, const char *text)
     wild->len += strlen(text);
 }
 
-/* What a run says: its first rank and parent as steps from those before. */
+/* The fields of a run; its first rank and parent are relative. */
 struct run {
     int64_t rank;
     uint64_t more;
@@ -204,8 +204,8 @@ static void put_run(struct wild *wild, const struct run *run)
     put(wild, run->fan_out);
 }
 
-/* Read it all, from memory that ends with the last byte. Returns 0, or what
- * internals_next() returned. */
+/* Read all nodes, from memory that ends with the last byte. Returns 0, or the
+ * result of internals_next(). */
 static int read_all(const struct wild *wild)
 {
     unsigned char *bytes = malloc(wild->len);
@@ -221,7 +221,7 @@ static int read_all(const struct wild *wild)
     return r;
 }
 
-/* The greatest numbers of a run, each alone, are read; one more is refused. */
+/* The maximum of each number of a run is read; one more is refused. */
 TEST(a_run_has_bounds)
 {
     static const struct {
@@ -257,7 +257,7 @@ TEST(a_run_has_bounds)
     }
 }
 
-/* A step that would overflow its sum is refused. */
+/* A step whose sum would overflow is refused. */
 TEST(a_step_has_a_bound)
 {
     struct wild wild = {.len = 0};
@@ -282,8 +282,8 @@ TEST(nodes_have_a_bound)
     CHECK_IS(internals_begin(&reader, wild.bytes, wild.len), -EBADMSG);
 }
 
-/* Read a node with the address `text`, and one whose address differs in the
- * numbers of it that `mask` names, each by `step`. */
+/* Read a node with the address `text`, and one whose address has the numbers in
+ * `mask` changed, each by `step`. */
 static int read_changed(const char *text, uint64_t mask, int64_t step)
 {
     struct wild wild = {.len = 0};
@@ -304,7 +304,7 @@ TEST(addresses_have_bounds)
                                 "9.9.9.9.9.9.9.9.9.9.9.9.9.9.9.9.9";
     static const uint64_t first_32 = UINT32_MAX;
     char text[INTERNALS_ADDRESS + 1];
-    char *last = text + INTERNALS_ADDRESS - 2; /* byte of the longest */
+    char *last = text + INTERNALS_ADDRESS - 2; /* of the longest address */
 
     CHECK_OK(read_changed("1", 1, 999999998));
     CHECK_IS(read_changed("1", 1, 999999999), -EBADMSG);
@@ -327,7 +327,7 @@ TEST(addresses_have_bounds)
     CHECK_IS(read_changed(text, first_32, 999999990), -EBADMSG);
 }
 
-/* Each part of what is right ends too early. */
+/* Each valid form that is cut short is refused. */
 TEST(what_is_cut_off_is_refused)
 {
     struct wild wild = {.len = 0};
@@ -343,8 +343,8 @@ TEST(what_is_cut_off_is_refused)
         CHECK_IS(read_all(&wild), -EBADMSG);
 }
 
-/* The longest addresses, and those with more numbers than may change, come
- * back. */
+/* The longest addresses, and addresses with more numbers than may change, are
+ * read as they were written. */
 TEST(long_addresses_come_back)
 {
     static char texts[4][INTERNALS_ADDRESS];
@@ -359,12 +359,12 @@ TEST(long_addresses_come_back)
         nodes.list[i].address = texts[i];
     }
     come_back();
-    for (size_t k = 0; k < 32; k++) /* now the 33rd alone */
+    for (size_t k = 0; k < 32; k++) /* now only the 33rd number */
         texts[3][2 * k] = texts[2][2 * k];
     come_back();
 }
 
-/* What each rule refuses. */
+/* The forms that each rule refuses. */
 TEST(what_is_no_node_is_refused)
 {
     static const struct {
@@ -372,13 +372,13 @@ TEST(what_is_no_node_is_refused)
         size_t len;
     } bad[] = {
         {{1}, 1},                                  /* no node follows */
-        {{0, 0}, 2},                               /* more follows */
+        {{0, 0}, 2},                               /* extra bytes */
         {{0x81, 0x80, 0x80, 0x01}, 4},             /* LIMIT_NODES + 1 */
         {{1, 0, 1, 0, 0, 0, 1}, 7},                /* a run too long */
         {{1, 1, 0, 0, 0, 0, 1}, 7},                /* rank -1 */
-        {{1, 0, 0, 1, 0, 0, 1}, 7},                /* a parent below none */
+        {{1, 0, 0, 1, 0, 0, 1}, 7},                /* a parent number too low */
         {{1, 0, 0, 0, 0, 0, 2}, 7},                /* a number changes */
-        {{1, 0, 0, 0, 0, 0, 0, 2, '1'}, 9},        /* a text that ends */
+        {{1, 0, 0, 0, 0, 0, 0, 2, '1'}, 9},        /* a text cut short */
         {{1, 0, 0, 0, 0, 0, 0, 1, 0}, 9},          /* a zero byte in it */
         {{1, 0, 0, 0, 0, 0, 0, 0xfd, 7}, 9},       /* too long a text */
         {{2, 0, 1, 0, 0, 0, 0, 1, '0', 2, 1}, 11}, /* a number below 0 */

@@ -1,4 +1,4 @@
-/* test_kept.c - what a back-end keeps of the packets of an exact stream. */
+/* test_kept.c - the packets of an exact stream that a back-end keeps. */
 #include "protocol/stream/kept.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define PACKETS 5000
 
-/* Lengths on both sides of that up to which payloads are copied. */
+/* Lengths around the limit up to which payloads are copied. */
 static const uint32_t lens[] = {0, 1, 7, 40, 255, 256, 257, 3000, 100000};
 
 #define LENS (sizeof(lens) / sizeof(lens[0]))
@@ -46,7 +46,7 @@ static void push(struct kept *kept, uint32_t n)
     frame_fini(&frame);
 }
 
-/* Packet `n` is as it was. */
+/* Check that packet `n` is unchanged. */
 static void check_packet(const struct kept_packet *packet, uint32_t n)
 {
     struct frame was = make_frame(n);
@@ -66,7 +66,7 @@ static void check_packet(const struct kept_packet *packet, uint32_t n)
     frame_fini(&was);
 }
 
-/* Packets from number `first` on are there, `end` is not. */
+/* Check that the packets from `first` on are kept, up to but without `end`. */
 static void check_all(const struct kept *kept, uint32_t first, uint32_t end)
 {
     struct kept_place place = {0};
@@ -83,7 +83,7 @@ static void check_all(const struct kept *kept, uint32_t first, uint32_t end)
     CU_ASSERT_EQUAL(kept_now(kept).bytes, bytes);
 }
 
-/* Packets of all sizes come again in order, while others come and go. */
+/* Packets of all sizes are read in order as others are added and removed. */
 TEST(packets_come_again)
 {
     struct kept kept = {0};
@@ -94,7 +94,7 @@ TEST(packets_come_again)
         push(&kept, n);
         if (n % 500 == 499)
             check_all(&kept, first, n + 1);
-        /* now fewer go than come, now more; at times all go */
+        /* alternate growth and shrinking; at times remove all */
         for (uint32_t i = n / 1000 % 2 * 2; i > 0 && first <= n; i--) {
             kept_pop(&kept);
             first++;
@@ -112,8 +112,8 @@ TEST(packets_come_again)
     check_all(&kept, 0, 0);
 }
 
-/* Most of what is final goes at once, and nothing else; a large payload, which is
- * to be freed, is left to kept_pop(). */
+/* Most final packets are removed at once, and no others; a large payload, which
+ * must be freed, is left to kept_pop(). */
 TEST(many_go_at_once)
 {
     struct kept kept = {0};
@@ -149,7 +149,7 @@ TEST(many_go_at_once)
     kept_fini(&kept);
 }
 
-/* The memory of a small payload is not held; that of a large one is, once. */
+/* A small payload is copied; a large one is referenced once. */
 TEST(large_payloads_are_shared)
 {
     struct kept kept = {0};
@@ -170,7 +170,7 @@ TEST(large_payloads_are_shared)
     frame_fini(&large);
 }
 
-/* OVER and a large payload are not forgotten with the block that they are in. */
+/* OVER and large payloads are not dropped with their block. */
 TEST(some_do_not_go_at_once)
 {
     struct frame small = {.payload = make_payload(40, 1)};
@@ -192,7 +192,7 @@ TEST(some_do_not_go_at_once)
     frame_fini(&small);
 }
 
-/* OVER has a place, and does not count. */
+/* OVER has a number, and does not count as a packet. */
 TEST(over_counts_nothing)
 {
     struct kept kept = {0};

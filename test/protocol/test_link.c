@@ -14,7 +14,7 @@ static struct link begin_link(uint64_t now_ms)
     return link;
 }
 
-/* Silence is a failure at the deadline, and not one millisecond before. */
+/* Silence is a failure at the deadline, and not 1 ms earlier. */
 TEST(silence_is_a_failure_at_the_deadline)
 {
     struct link link = begin_link(0);
@@ -24,7 +24,7 @@ TEST(silence_is_a_failure_at_the_deadline)
     CU_ASSERT_TRUE(link_is_silent(&link, 110));
 }
 
-/* PROTOCOL 6.1: heartbeats go on links that are idle in our direction. */
+/* PROTOCOL 6.1: a link on which this node is idle needs a heartbeat. */
 TEST(an_idle_direction_wants_a_heartbeat)
 {
     struct link link = begin_link(0);
@@ -37,7 +37,7 @@ TEST(an_idle_direction_wants_a_heartbeat)
     CU_ASSERT_TRUE(link_wants_heartbeat(&link, 100));
 }
 
-/* The deadline is whichever comes first. */
+/* The deadline is the earlier one of the two. */
 TEST(the_deadline_is_the_earlier_one)
 {
     struct link link = begin_link(0);
@@ -47,7 +47,7 @@ TEST(the_deadline_is_the_earlier_one)
     CU_ASSERT_EQUAL(link_deadline_ms(&link), 100);
 }
 
-/* PROTOCOL 6.2: a node that stood still accuses no peer of it. */
+/* PROTOCOL 6.2: a node that stalled accuses no peer of silence. */
 TEST(silence_is_forgiven)
 {
     struct link link = begin_link(0);
@@ -55,19 +55,19 @@ TEST(silence_is_forgiven)
     link_forgive(&link, 5000, 5000);
     CU_ASSERT_FALSE(link_is_silent(&link, 5099));
     CU_ASSERT_TRUE(link_is_silent(&link, 5100));
-    /* the stall alone is no silence */
+    /* the stall itself is not silence */
     link = begin_link(0);
     link_forgive(&link, 10, 30);
     CU_ASSERT_FALSE(link_is_silent(&link, 109));
     CU_ASSERT_TRUE(link_is_silent(&link, 110));
-    /* and there is time to read what has come */
+    /* and there is time to read waiting bytes */
     link = begin_link(0);
     link_forgive(&link, 20, 99);
     CU_ASSERT_FALSE(link_is_silent(&link, 148));
     CU_ASSERT_TRUE(link_is_silent(&link, 149));
 }
 
-/* Greeting brings a link up once; what is closed stays so and is never due. */
+/* A greeting brings a link up once; a closed link stays so, and is not due. */
 TEST(states_move_one_way)
 {
     struct link link = begin_link(0);

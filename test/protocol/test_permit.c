@@ -1,6 +1,6 @@
-/* test_permit.c - PROTOCOL 2.5: a child that holds the key says what it may not
- * say. Its link is closed, the front-end's application is told why, and the
- * others stay what they are. One node, by hand. */
+/* test_permit.c - PROTOCOL 2.5: a child that holds the key sends a forbidden
+ * frame. Its link is closed, the front-end's application is told why, and the
+ * other children are not affected. One node alone. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #define FAILED TABLE_FAILED
 #define GONE   (TABLE_FAILED - 1)
 
-/* Links of the victim, and the ranks behind them. */
+/* The links of the victim, and the ranks behind them. */
 enum {
-    PARENT_LINK,  /* the front-end, of a commnode */
+    PARENT_LINK,  /* of a commnode: the front-end */
     INNER_LINK,   /* commnode 2, with 5 and 6 below it */
     LEAF_LINK,    /* back-end 7 */
     SIBLING_LINK, /* back-end 8 */
@@ -56,7 +56,7 @@ static void take_table(struct alone *victim)
     alone_take_roster(victim, PARENT_LINK, &roster, FRAME_TABLE);
 }
 
-/* Its children have called; a commnode has a parent. */
+/* The victim's children have connected; a commnode has a parent. */
 static void victim_link(struct alone *victim, enum node_role role)
 {
     struct node_child children[] = {
@@ -84,10 +84,10 @@ static void victim_init(struct alone *victim, enum node_role role)
         take_table(victim);
 }
 
-/* ---- what is seen ---- */
+/* ---- results ---- */
 
-/* What the application of the front-end is told, or the FAULT that brings it
- * there: `out` is "" where neither is. */
+/* The text for the application of the front-end, or that of the FAULT sent up;
+ * `out` is "" if there is none. */
 static void reason(const struct alone *victim, uint32_t rank, char out[1024])
 {
     *out = '\0';
@@ -109,7 +109,7 @@ static void reason(const struct alone *victim, uint32_t rank, char out[1024])
     }
 }
 
-/* The last step has closed that link, with that reason, and done no harm. */
+/* Check that the last step closed the link, for that reason, without harm. */
 static void check_refused(const struct alone *victim,
                           uint32_t link,
                           uint32_t rank,
@@ -132,7 +132,7 @@ static void check_refused(const struct alone *victim,
         CU_ASSERT_EQUAL_FATAL(ranks_size(node_backends(victim->node)), 4);
 }
 
-/* ---- what is said ---- */
+/* ---- frames ---- */
 
 struct said {
     uint32_t rank;
@@ -204,7 +204,7 @@ static struct frame make_rows(uint32_t origin, uint32_t first, uint32_t last)
 
 /* ---- tests ---- */
 
-/* A child that says so is refused by a parent of that role; `frame` is taken. */
+/* Check that a parent of that role refuses `frame` (taken) from a child. */
 static void check_child(enum node_role parent,
                         uint32_t link,
                         struct frame frame,
@@ -218,7 +218,7 @@ static void check_child(enum node_role parent,
     alone_fini(&victim);
 }
 
-/* A back-end that says so is refused by either kind of parent. */
+/* Check that either kind of parent refuses `frame` from a back-end. */
 static void check_leaf(struct frame frame, const char *why)
 {
     check_child(NODE_FRONTEND, LEAF_LINK, frame_ref(&frame), why);
@@ -248,9 +248,9 @@ TEST(a_back_end_speaks_of_itself_only)
                "a back-end may not send it");
 }
 
-/* The front-end may have launched before the table has reached this node. So this
- * node sends a FAULT from READY on. Before READY, READY itself has the reason, and
- * the parent would refuse a FAULT (PROTOCOL 12.2). */
+/* The front-end may have launched before the table has reached this node. So
+ * from READY on this node sends a FAULT. Before, READY itself carries the
+ * reason, and the parent would refuse a FAULT (PROTOCOL 12.2). */
 TEST(a_refusal_during_the_launch_is_told)
 {
     struct frame lie = make_fault(5, 0, 0), said = make_fault(INNER, 1, 5);
@@ -280,8 +280,8 @@ TEST(a_refusal_during_the_launch_is_told)
     frame_fini(&said);
 }
 
-/* Records are of commnodes that are there; a back-end has lost some parents,
- * and says so once on a link (PROTOCOL 6.1d). */
+/* Records must be of existing commnodes; a back-end may accuse a few lost
+ * parents, each once per link (PROTOCOL 6.1d). */
 TEST(accusations_are_few)
 {
     const struct said stranger = {300, 0, FAILED}, leaf = {8, 0, FAILED};
@@ -307,8 +307,8 @@ TEST(accusations_are_few)
     alone_fini(&victim);
 }
 
-/* A node that is taken for dead can count on: whatever it is accused of leaves
- * a number above (PROTOCOL 2.6). From a commnode, too. */
+/* Every accusation leaves a node a higher incarnation for its refutation
+ * (PROTOCOL 2.6), also one from a commnode. */
 TEST(numbers_do_not_wrap)
 {
     static const uint32_t far[] = {UINT32_MAX, UINT32_MAX - 1, LIMIT_AHEAD + 1};
@@ -327,7 +327,7 @@ TEST(numbers_do_not_wrap)
     }
 }
 
-/* The highest number that is taken is answered by a higher one. */
+/* The highest accepted incarnation is refuted by a higher one. */
 TEST(an_accusation_far_ahead_is_refuted)
 {
     const struct said said[] = {{OWN, LIMIT_AHEAD, FAILED}, {OWN, 3, FAILED}};
@@ -340,7 +340,7 @@ TEST(an_accusation_far_ahead_is_refuted)
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
     CU_ASSERT_EQUAL(victim.node->incarnation, LIMIT_AHEAD + 1);
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_SEND, FRAME_RECOVERED), 1);
-    /* what a back-end says is passed on to nodes that know less */
+    /* a back-end's records are passed on to nodes that lack them */
     alone_take(&victim, SIBLING_LINK, record(LEAF + 1, &more, 1));
     check_refused(&victim, SIBLING_LINK, LEAF + 1, "so often");
     alone_take(&victim, LEAF_LINK, record(LEAF, &half, 1));
@@ -348,7 +348,7 @@ TEST(an_accusation_far_ahead_is_refuted)
     alone_fini(&victim);
 }
 
-/* An orphan's attempts are counted on from what is known of it. */
+/* The incarnation of an orphan's attempt must be near the known one. */
 TEST(attempts_are_near)
 {
     struct frame adopt = {.type = FRAME_ADOPT,
@@ -366,7 +366,7 @@ TEST(attempts_are_near)
     alone_fini(&victim);
 }
 
-/* One that calls is what its rank is. */
+/* A node that connects must have the role of its rank. */
 TEST(no_rank_changes_its_role)
 {
     const struct {
@@ -393,7 +393,7 @@ TEST(no_rank_changes_its_role)
     }
 }
 
-/* A row is a back-end's own, and only one. */
+/* A back-end may send only its own row, and only one. */
 TEST(a_back_end_has_one_row)
 {
     const struct {
@@ -418,7 +418,7 @@ TEST(a_back_end_has_one_row)
     }
 }
 
-/* The parent opens stream 1, to ranks 5 to 8. */
+/* The parent opens stream 1 to ranks 5 to 8. */
 static void take_open(struct alone *victim, enum stream_kind kind)
 {
     struct stream_filters filters = {.recoverable = true};
@@ -444,7 +444,7 @@ static void take_open(struct alone *victim, enum stream_kind kind)
         (struct event){.type = EVENT_LOADED, .stream = 1, .filters = &filters});
 }
 
-/* A commnode with stream 1, to all below it. */
+/* Give a commnode stream 1, to all back-ends below it. */
 static void open_stream(struct alone *victim, enum stream_kind kind)
 {
     victim_init(victim, NODE_COMMNODE);
@@ -460,8 +460,8 @@ static struct payload *zeroes(size_t len)
     return payload;
 }
 
-/* What is under no credit has a bound: a state once on a link and stream, an
- * empty answer without a payload (PROTOCOL 9.1, 3.4). */
+/* Frames without credit are bounded: one state per link and stream, and empty
+ * answers have no payload (PROTOCOL 9.1, 3.4). */
 TEST(what_has_no_credit_is_bounded)
 {
     struct frame state = {
@@ -491,8 +491,8 @@ TEST(what_has_no_credit_is_bounded)
                "more back-ends than it is of");
 }
 
-/* PROTOCOL 16.2, 16.3, 16.10, 17.4: what is no packet of the kind of stream that
- * it comes on. */
+/* PROTOCOL 16.2, 16.3, 16.10, 17.4: packets that do not fit the kind of their
+ * stream are refused. */
 TEST(each_kind_of_stream_has_its_packets)
 {
     enum {
@@ -545,7 +545,7 @@ TEST(each_kind_of_stream_has_its_packets)
     }
 }
 
-/* PROTOCOL 16.5: a back-end does not keep a packet whose wave is final already. */
+/* PROTOCOL 16.5: a back-end keeps no packet whose wave is already final. */
 TEST(what_is_final_is_not_kept)
 {
     struct frame final = msg_final_encode(
@@ -570,7 +570,7 @@ TEST(what_is_final_is_not_kept)
     alone_fini(&victim);
 }
 
-/* A commnode has no application: it refuses to send a packet. */
+/* A commnode has no application: a request to send a packet is refused. */
 TEST(a_commnode_sends_no_packet)
 {
     struct event event = {.type = EVENT_SEND, .stream = 1};
@@ -583,8 +583,8 @@ TEST(a_commnode_sends_no_packet)
     alone_fini(&victim);
 }
 
-/* Parts of one wave that never ends: their credit is returned (PROTOCOL 3.4).
- * All of them are the same bytes here. */
+/* Parts of a wave that never ends: their credit is returned (PROTOCOL 3.4). All
+ * parts share their bytes here. */
 TEST(a_wave_has_an_end)
 {
     struct frame part = {.type = FRAME_DATA,
@@ -608,7 +608,7 @@ TEST(a_wave_has_an_end)
     alone_fini(&victim);
 }
 
-/* Each FEED on stream 0 is answered by all that the streams are, under no
+/* Each FEED on stream 0 is answered by the state of all streams, without
  * credit. */
 TEST(no_back_end_begins_often)
 {
@@ -627,7 +627,7 @@ TEST(no_back_end_begins_often)
     alone_fini(&victim);
 }
 
-/* The error of a claim, which becomes that of an opening, is of its sender. */
+/* The error in a claim, which may fail an opening, must name its sender. */
 TEST(an_error_is_its_own)
 {
     const struct {
@@ -651,7 +651,7 @@ TEST(an_error_is_its_own)
     }
 }
 
-/* The FAULT with which a commnode reports that goes on to the application. */
+/* The FAULT of a commnode is passed on to the application. */
 TEST(a_report_goes_up)
 {
     struct alone victim;
@@ -671,7 +671,7 @@ TEST(a_report_goes_up)
     alone_fini(&victim);
 }
 
-/* A back-end cannot end a stream: no commnode dies of its filters. */
+/* A back-end may not end a stream by FAULT: its filters kill no commnode. */
 TEST(a_back_end_reports_no_crash)
 {
     for (int tag = FAULT_BREACH; tag <= FAULT_CRASHED; tag++)

@@ -1,5 +1,5 @@
-/* test_rows.c - rows that strangers have sent: whatever they say, what is made
- * of them costs no more than there are rows. */
+/* test_rows.c - arbitrary rows of untrusted senders: the cost of processing
+ * them is bounded by their number. */
 #include "protocol/watch/rows.h"
 
 #include "test/check.h"
@@ -11,7 +11,7 @@
 
 static uint32_t seed = 1;
 
-/* A small generator of our own: the same numbers on every machine. */
+/* A small private generator: the same numbers on every machine. */
 static uint32_t next_number(uint32_t below)
 {
     seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
@@ -28,8 +28,8 @@ static uint32_t known_ms(uint32_t age_ms)
     return age_ms == ROW_UNKNOWN ? 0 : age_ms;
 }
 
-/* The rule, step by step: from each row that is not live upwards, each node on
- * the path is degraded, for as long as both have been what they are. */
+/* The rule, literally: walk up from each row that is not live; a node on the
+ * path is degraded since the later of its own and that row's time. */
 static void degrade_slowly(struct rows *rows)
 {
     uint32_t since[FEW] = {0};
@@ -57,7 +57,7 @@ static void degrade_slowly(struct rows *rows)
             rows->list[i].age_ms = since[i];
 }
 
-/* Trees, and circles, of any shape: what one pass finds is what paths say. */
+/* Trees and cycles of any shape: one pass gives the same as the paths. */
 TEST(one_pass_finds_what_paths_say)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -85,8 +85,8 @@ TEST(one_pass_finds_what_paths_say)
     }
 }
 
-/* As many rows as there may be, one below the other, none of them live: a path
- * for each would be two thousand million steps, each of them a search. */
+/* The maximum number of rows in one chain, none of them live: a path for each
+ * would take two billion steps, each with a search. */
 TEST(the_longest_path_is_walked_once)
 {
     struct rows rows = {0};
@@ -107,8 +107,8 @@ TEST(the_longest_path_is_walked_once)
     rows_fini(&rows);
 }
 
-/* Two that each say that all nodes were left off make no sum that the next
- * reader would refuse, and so the link of the honest node between. */
+/* Two senders each report that all nodes were left out: the sum stays one that
+ * the next reader accepts, so the honest node between keeps its link. */
 TEST(what_is_left_off_stays_readable)
 {
     struct rows rows = {0}, more = {.left_off = LIMIT_NODES};

@@ -21,7 +21,7 @@ SCENARIO(a_live_node_refutes_its_death, "0(1(3,4),2(5,6))")
     expect(sim, "0 <- 1 record*it lives");
     CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
     CU_ASSERT_EQUAL(sim_lines(sim, "1 link to 0 down"), 0);
-    /* Its death is believed all the same, under its new incarnation. */
+    /* The front-end still believes its death, under its new incarnation. */
     sim_crash(sim, 1);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 1);
@@ -51,7 +51,7 @@ SCENARIO(orphans_ask_in_order, TREE)
     sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 3, 5);
     sim_run(sim, 7);
-    /* each has two children now, so it is by rank; r is 0, 1, 2 */
+    /* each has two children now, so the order is by rank; r is 0, 1, 2 */
     expect(sim, " 9 dials 0");
     expect(sim, " 10 dials 1");
     expect(sim, " 11 dials 2");
@@ -61,7 +61,7 @@ SCENARIO(orphans_ask_in_order, TREE)
     CU_ASSERT_EQUAL(sim_parent(sim, 11), 2);
 }
 
-/* PROTOCOL 7.2: when a child has gone, its siblings are told their places with
+/* PROTOCOL 7.2: after a child is gone, its siblings get their new places with
  * the next heartbeat. */
 SCENARIO(places_are_told_after_changes, TREE)
 {
@@ -83,7 +83,7 @@ static struct sim *launch_spread(unsigned victims)
     return sim;
 }
 
-/* How many back-ends node `rank` is the parent of. */
+/* The number of back-ends whose parent is node `rank`. */
 static unsigned backends_of(struct sim *sim, uint32_t rank)
 {
     unsigned count = 0;
@@ -94,29 +94,29 @@ static unsigned backends_of(struct sim *sim, uint32_t rank)
     return count;
 }
 
-/* PROTOCOL 6.6: the number of back-ends of an adopter is sent to every node,
- * and the next orphans choose by it. */
+/* PROTOCOL 6.6: an adopter's number of back-ends is sent to every node, and the
+ * next orphans choose by it. */
 TEST(fan_outs_are_told)
 {
     struct sim *sim = launch_spread(20);
 
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 100);
-    /* 16 that had one, and the front-end; the last three begin anew */
+    /* 16 that had one, and the front-end; the last three start again */
     for (uint32_t rank = 2; rank < SIM_SPREAD + 2; rank++)
         CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 5 ? 3 : 2);
     CU_ASSERT_EQUAL(backends_of(sim, 0), 1);
     sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
     sim_kill_at(sim, 17, 0);
     sim_run(sim, 100);
-    /* 2, 3 and 4 have more than the others, though not at launch */
+    /* 2, 3 and 4 have more children than the others now */
     for (uint32_t rank = 2; rank < SIM_SPREAD + 1; rank++)
         CU_ASSERT_EQUAL(backends_of(sim, rank), rank < 7 ? 3 : 2);
     sim_end(sim);
 }
 
-/* PROTOCOL 6.6, 7.3: 128 orphans of one spread evenly over all candidates, and
- * what they cost the tree is some frames on each link. */
+/* PROTOCOL 6.6, 7.3: 128 orphans of one parent spread evenly over all
+ * candidates, at the cost of a few frames on each link. */
 TEST(many_orphans_spread_evenly)
 {
     struct sim *sim = launch_spread(128);
@@ -138,7 +138,7 @@ TEST(many_orphans_spread_evenly)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.4: a node that joins later is told which nodes have died since
+/* PROTOCOL 6.4: a late joiner is told which nodes have died since the
  * launch. */
 SCENARIO(a_joiner_is_told_of_the_dead, "0(1(4),2(5),3(6))")
 {
@@ -147,7 +147,7 @@ SCENARIO(a_joiner_is_told_of_the_dead, "0(1(4),2(5),3(6))")
     sim_kill_at(sim, 1, 0);
     sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
     joiner = sim_attach(sim, 2);
-    sim_run(sim, LIMIT_HEARTBEAT_MS / 4); /* no heartbeat makes it good */
+    sim_run(sim, LIMIT_HEARTBEAT_MS / 4); /* before any heartbeat repairs it */
     sim_trace(sim, TRACE_MOST);
     sim_kill_at(sim, 2, 5);
     sim_kill_at(sim, 3, 5);
@@ -156,9 +156,9 @@ SCENARIO(a_joiner_is_told_of_the_dead, "0(1(4),2(5),3(6))")
     CU_ASSERT_EQUAL(sim_parent(sim, joiner), 0);
 }
 
-/* PROTOCOL 11.1a, 12.3: a back-end that joins, and that the front-end adopts
- * before its ENTER, is a member all the same, unless it ends; so is one below a
- * node that is adopted then. */
+/* PROTOCOL 11.1a, 12.3: a joiner that the front-end adopts before its ENTER is
+ * still a member, unless it ends; so is a joiner below a node that is adopted
+ * at that time. */
 TEST(a_joiner_is_adopted_by_the_front_end)
 {
     static const struct {
@@ -197,7 +197,7 @@ SCENARIO(tables_are_compared, "0(1(4,5),2(6,7),3(8,9))")
     sim_inject(sim, 1, 0, &odd);
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(sim_lines(sim, "1 <- 0 record"), 0);
-    odd.count++; /* no mere repetition: it is read at once (6.1e) */
+    odd.count++; /* not a mere repetition, so it is read at once (6.1e) */
     sim_inject(sim, 1, 0, &odd);
     sim_run(sim, 10);
     expect(sim, "1 <- 0 record*[3]");
@@ -234,8 +234,8 @@ SCENARIO(a_frozen_candidate_is_left, TREE)
     CU_ASSERT_NOT_EQUAL(sim_parent(sim, 10), 1);
 }
 
-/* PROTOCOL 8.2, 8.3, 8.5: an orphan adopts no node. Cut off together, a
- * commnode and the back-ends of a dead one end up in one tree. */
+/* PROTOCOL 8.2, 8.3, 8.5: an orphan adopts no node. A commnode and the
+ * back-ends of a dead one, cut off together, end up in one tree. */
 TEST(an_orphan_adopts_no_node)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
@@ -261,8 +261,8 @@ TEST(an_orphan_adopts_no_node)
     }
 }
 
-/* PROTOCOL 8.4: an adopter that dies during the adoption, at any moment, costs
- * nobody but itself. */
+/* PROTOCOL 8.4: if an adopter dies during the adoption, at any moment, no other
+ * node is lost. */
 TEST(an_adopter_may_die)
 {
     for (uint64_t at_ms = 1; at_ms <= 20; at_ms++) {
@@ -282,8 +282,8 @@ TEST(an_adopter_may_die)
     }
 }
 
-/* PROTOCOL 6.1c: an orphan that dies with its adopter, at any moment, is told
- * to be lost at once: its children know which attempt it was. */
+/* PROTOCOL 6.1c: an orphan that dies with its adopter, at any moment, is
+ * reported lost at once: its children know the number of its attempt. */
 TEST(an_orphan_may_die_with_its_adopter)
 {
     uint64_t adopter_ms;
@@ -302,8 +302,8 @@ TEST(an_orphan_may_die_with_its_adopter)
         }
 }
 
-/* PROTOCOL 6.8: nodes die together with all that could notice. The front-end
- * asks their hosts, which refuse the connection. */
+/* PROTOCOL 6.8: nodes die together with every node that could notice. The
+ * front-end connects to their hosts, which refuse the connection. */
 TEST(the_front_end_knocks)
 {
     static const uint32_t dead[] = {1, 3, 5, 6, 7, 8, 9};
@@ -321,7 +321,7 @@ TEST(the_front_end_knocks)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.8: if the hosts are gone too, nothing answers, and the time of
+/* PROTOCOL 6.8: if the hosts are dead too, nothing answers, and the time of
  * 11.1 decides. */
 TEST(the_front_end_doubts)
 {
@@ -356,8 +356,8 @@ SCENARIO(a_broken_link_is_a_suspicion, "0(1(3,4),2(5,6))")
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
 }
 
-/* Links that pass 21 kB/s, and 1.6 MB on their way down to back-end 12, which
- * is cut off then: it accuses its parent, 3, at the front-end. The record and
+/* Links carry 21 kB/s, and 1.6 MB are on their way down to back-end 12, which
+ * is then cut off: it accuses its parent, 3, to the front-end. The record and
  * its refutation take longer than give_up_timeout. */
 static struct sim *accuse_behind_data(const char *tree)
 {
@@ -373,9 +373,9 @@ static struct sim *accuse_behind_data(const char *tree)
     return sim;
 }
 
-/* PROTOCOL 6.8, 6.9: a commnode that lives is not reported lost because its
- * refutation takes longer than give_up_timeout, whether or not it has members
- * (seed 2603921). It is reported lost when it dies. */
+/* PROTOCOL 6.8, 6.9: a live commnode is not reported lost if its refutation
+ * takes longer than give_up_timeout, with or without members (seed 2603921). It
+ * is reported lost when it dies. */
 TEST(a_slow_refutation_is_waited_for)
 {
     static const char *const trees[] = {"0(1(2(3(8,12))),7)",
@@ -394,8 +394,8 @@ TEST(a_slow_refutation_is_waited_for)
     }
 }
 
-/* PROTOCOL 6.8, 6.9: nor if it then becomes an orphan, before its refutation
- * was read: it is adopted, not expelled, and its back-end stays a member. */
+/* PROTOCOL 6.8, 6.9: likewise if it becomes an orphan before its refutation is
+ * read: it is adopted, not expelled, and its back-end stays a member. */
 TEST(an_accused_orphan_is_adopted)
 {
     struct sim *sim = accuse_behind_data("0(1(2(3(8,12))),7)");
@@ -447,7 +447,7 @@ SCENARIO(a_back_end_that_was_given_up_is_expelled, "0(1(3,4),2(5,6))")
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
 }
 
-/* PROTOCOL 6.8: a back-end that is cut off is suspected, and is back, or is
+/* PROTOCOL 6.8: a back-end that is cut off is suspected, and then returns or is
  * given up. */
 SCENARIO(a_back_end_in_limbo_is_suspected, "0(1(3,4),2(5,6))")
 {
@@ -459,7 +459,7 @@ SCENARIO(a_back_end_in_limbo_is_suspected, "0(1(3,4),2(5,6))")
     sim_run(sim, 1000);
     expect_told(sim, NODE_SUSPECTED, 1, 6);
     sim_run(sim, 20000);
-    /* it had heard nothing of its parent: so 2 was suspected, too */
+    /* it had heard nothing from its parent, 2, which was suspected too */
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 2);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_BACK), 2);
     CU_ASSERT_EQUAL(sim_adopted(6, &adoption), 1);
@@ -508,11 +508,11 @@ SCENARIO(the_front_end_gives_up, "0(1(3,4),2(5,6))")
     uint64_t give_up_ms = LIMIT_ORPHAN_TIMEOUT_MS + LIMIT_FAILURE_TIMEOUT_MS +
                           LIMIT_CONNECT_TIMEOUT_MS + LIMIT_PROBE_TIMEOUT_MS;
 
-    /* 1 lives, and waits for its child: a certain end */
+    /* 1 lives, and has reaped its child: a certain end */
     sim_crash(sim, 4);
     sim_run(sim, 20);
     expect_told(sim, BACKEND_LOST, 1, 4);
-    /* 2 and 6 die together: no node can say what became of 6 */
+    /* 2 and 6 die together: no node knows what happened to 6 */
     sim_crash(sim, 2);
     sim_crash(sim, 6);
     sim_run(sim, give_up_ms - 100);
@@ -523,8 +523,8 @@ SCENARIO(the_front_end_gives_up, "0(1(3,4),2(5,6))")
     CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 2);
 }
 
-/* PROTOCOL 11.1: an end that is certain is reported at once, though its reporter
- * loses its way up at that moment. */
+/* PROTOCOL 11.1: a certain end is reported at once, although its reporter loses
+ * its path to the front-end at that moment. */
 TEST(a_certain_end_is_told_again)
 {
     for (uint64_t at_ms = 1; at_ms <= 24; at_ms++) {
@@ -555,7 +555,7 @@ SCENARIO(a_reset_is_not_the_front_ends_death, "0(1(3,4),2(5,6))")
         CU_ASSERT(sim_has_exited(sim, i));
 }
 
-/* PROTOCOL 11.3: a link to the front-end that ended by the transport's time-out
+/* PROTOCOL 11.3: a link to the front-end that the transport's time-out ended
  * has ended by silence: a refused connection afterwards proves nothing. */
 SCENARIO(a_time_out_is_not_the_front_ends_death, "0(1(3,4),2(5,6))")
 {

@@ -2,13 +2,13 @@
  * 3.5). */
 #include "test/sim/scenario.h"
 
-#define PACKET 100000 /* bytes of one big packet's array */
+#define PACKET 100000 /* bytes of the array of one big packet */
 
-/* What a packet of that array weighs at most on a link. */
+/* The maximum size of a packet with that array on a link. */
 #define WEIGHT (PACKET + 200)
 
-/* The most that a node holds on its way up: what it has made for its parent,
- * what each child may send, and a packet in excess of each. */
+/* The most that a node holds on the way up: its output for its parent, what
+ * each child may send, and one packet more for each. */
 #define MOST(children) ((1 + (children)) * (LIMIT_WINDOW_MAX + WEIGHT))
 
 static void post_bytes(struct sim *sim,
@@ -57,8 +57,8 @@ SCENARIO(a_fast_sender_is_held_back, "0(1(2))")
     CHECK_IS(sim_receive(sim, 0, stream), 0);
 }
 
-/* PROTOCOL 3.4: a front-end that needs 10 ms a packet slows its back-ends to
- * that, and nothing piles up on the way. */
+/* PROTOCOL 3.4: a front-end that needs 10 ms per packet slows its back-ends to
+ * that rate, and no queue grows on the way. */
 static void check_slow_front_end(enum cop_sync sync)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
@@ -203,7 +203,7 @@ static unsigned count_adoptions(void)
     return count;
 }
 
-/* The front-end sends `count` packets, and no node loses its parent by it. */
+/* Send `count` packets from the front-end; no node loses its parent by them. */
 static void feed_all(struct sim *sim, uint32_t stream, unsigned count)
 {
     unsigned adoptions = count_adoptions();
@@ -225,7 +225,7 @@ SCENARIO(credit_begins_anew_with_a_new_parent,
     uint32_t stream = sim_open_filter(sim, "");
 
     for (uint32_t victim = 1; victim <= 3; victim++) {
-        /* not quite half a window is consumed and not given back */
+        /* nearly half a window is consumed and not returned */
         feed_all(sim, stream, LIMIT_WINDOW_MAX / 2 / WEIGHT);
         sim_crash(sim, victim);
         sim_run(sim, 200);
@@ -256,7 +256,7 @@ SCENARIO(a_new_parent_is_given_nothing_back, "0(1(3(5,6)),2(4(7)))")
     CU_ASSERT_EQUAL(sim_adopted(3, &adoption), 1);
 }
 
-/* A downward call that is out, and its input as it was when it began. */
+/* A downward call in progress, and its input at the beginning. */
 struct outstanding {
     uint32_t index; /* of the node */
     const struct node_call *call;
@@ -278,8 +278,8 @@ static enum sim_tampering remember_call(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* PROTOCOL 5.1: a filter reads its input outside the lock, so nothing is noted
- * there, whatever becomes of the link that it came on. */
+/* PROTOCOL 5.1: a filter reads its input outside the lock, so the machine
+ * writes nothing to it, whatever happens to the input's link. */
 TEST(what_is_in_a_filter_is_not_written_to)
 {
     struct outstanding out = {.index = 3};

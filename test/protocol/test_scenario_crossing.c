@@ -1,8 +1,8 @@
-/* test_scenario_crossing.c - what goes up and what goes down at the same time:
- * claims and FEEDs meet LOST and ENTER (PROTOCOL 4.5, 10.4, 11.2, 12.3). */
+/* test_scenario_crossing.c - upward and downward frames that cross: claims and
+ * FEEDs meet LOST and ENTER (PROTOCOL 4.5, 10.4, 11.2, 12.3). */
 #include "test/sim/scenario.h"
 
-/* All members that are left answer one packet, and all answers come in one
+/* All remaining members answer one packet, and all answers arrive in one
  * wave. */
 static void use_stream(struct sim *sim, uint32_t stream)
 {
@@ -16,11 +16,10 @@ static void use_stream(struct sim *sim, uint32_t stream)
     expect_taken(sim, 0, stream, before + 1, (int)ranks_size(left));
 }
 
-/* PROTOCOL 4.5, 10.4, 11.2: the only back-end of a commnode ends, which the
- * front-end says before it has heard that the commnode has adopted another: it
- * knows of no back-end there for a while, though the commnode has always had
- * one. The commnode is fed, and counted, all the same (seeds 8806, 31696,
- * 36615). */
+/* PROTOCOL 4.5, 10.4, 11.2: a commnode's only back-end ends. The front-end
+ * announces that before it learns that the commnode has adopted another: for a
+ * while it knows of no back-end there, though the commnode always had one. The
+ * commnode still gets packets, and counts (seeds 8806, 31696, 36615). */
 TEST(a_loss_crosses_an_adoption)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
@@ -37,9 +36,9 @@ TEST(a_loss_crosses_an_adoption)
     }
 }
 
-/* The parent of a joiner dies `at_ms` after the joiner has called, a commnode
- * that has nobody adopts it, and the front-end hears of all that late: its own
- * hearing by `freeze_ms`, the dead parent's last words by `hold_ms`. */
+/* A joiner's parent dies `at_ms` after the joiner has connected, and a commnode
+ * without children adopts it. The front-end learns of that late: its own input
+ * is delayed by `freeze_ms`, the dead parent's last frames by `hold_ms`. */
 static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
 {
     struct sim *sim = sim_launch("0(1(4),2(3))");
@@ -60,9 +59,9 @@ static void join_late(uint64_t at_ms, uint64_t freeze_ms, uint64_t hold_ms)
     sim_end(sim);
 }
 
-/* PROTOCOL 8.4, 10.4, 12.3: a joiner's ENTER comes to its adopter while it
- * asks, or when it is adopted and the front-end does not know of that (seed
- * 311). */
+/* PROTOCOL 8.4, 10.4, 12.3: a joiner's ENTER reaches its adopter while the
+ * joiner asks, or after its adoption but before the front-end knows of that
+ * (seed 311). */
 TEST(a_joiner_crosses_its_enter)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {

@@ -3,7 +3,7 @@
 
 #define TREE "0(1(3,4),2)"
 
-/* PROTOCOL 11.4: a shutdown reaches every node, and every node ends; every
+/* PROTOCOL 11.4: a shutdown reaches every node, every node ends, and every
  * application is told. */
 SCENARIO(a_shutdown_ends_every_node,
          "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")
@@ -64,9 +64,8 @@ SCENARIO(a_back_end_may_leave, TREE)
     CHECK_IS(sim_sync_now(sim, stream), 0);
 }
 
-/* PROTOCOL 12.5: the front-end hears from an agent that back-end 4 has ended while
- * what 4 has sent is on its way: that still counts, then 4 is given up at once.
- */
+/* PROTOCOL 12.5: an agent tells the front-end that back-end 4 has ended, while
+ * packets of 4 are in flight: these still count, then 4 is given up at once. */
 TEST(what_a_back_end_sent_comes_before_its_agents_word)
 {
     struct sim *sim = sim_launch(TREE, .agents = true, .bytes_per_ms = 1000);
@@ -83,7 +82,7 @@ TEST(what_a_back_end_sent_comes_before_its_agents_word)
     sim_end(sim);
 }
 
-/* PROTOCOL 12.5: nodes that an agent has seen die are lost without a time-out. */
+/* PROTOCOL 12.5: nodes that an agent saw die are lost without a time-out. */
 TEST(an_agents_word_is_certain)
 {
     struct sim *sim = sim_launch_as(TREE, &(struct sim_config){.agents = true});
