@@ -7,7 +7,7 @@
 
 #define TREE "0(1(3,4),2(5,6))"
 
-/* Open an exact stream with the filter `sum` for everyone. */
+/* Open an exact stream with the filter `sum` to all back-ends. */
 #define open_exact(sim, ...)                                                   \
     sim_open_filter(sim, "sum", .kind = STREAM_EXACT, __VA_ARGS__)
 
@@ -39,7 +39,7 @@ SCENARIO(waves_without_failures, TREE)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
 }
 
-/* PROTOCOL 16.5, 16.7, 16.8: what a commnode had in it when it died is sent
+/* PROTOCOL 16.5, 16.7, 16.8: the packets in a commnode that dies are sent
  * again, once, and every wave is delivered. */
 SCENARIO(a_commnode_dies, TREE)
 {
@@ -76,8 +76,8 @@ SCENARIO(a_commnode_dies_of_a_stream_without_syncs, TREE)
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
 }
 
-/* A commnode with so many back-ends dies at 100 waves a second; a hop takes
- * 10 ms. Waves go on within three round trips of the tree after the last
+/* A commnode with `orphans` back-ends dies at 100 waves per second; a hop takes
+ * 10 ms. Waves continue within three round trips of the tree after the last
  * orphan's report, and each has every back-end. */
 static void check_waves_go_on(uint32_t orphans)
 {
@@ -214,7 +214,7 @@ SCENARIO(scenario_16_6_keep_full, TREE)
     sim_run(sim, 20000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
     sim_send_all(sim, stream, 4, 6, 1);
-    /* The packet with which half of `keep` is reached asks for FINAL. */
+    /* The packet that reaches half of `keep` asks for FINAL. */
     sim_run(sim, 10);
     CU_ASSERT_EQUAL(kept_packets(sim, 3, stream), 1);
     CHECK_OK(sim_send(sim, 3, stream, 100, "%d", 1));
@@ -266,7 +266,7 @@ SCENARIO(scenario_16_7_request_response, TREE)
     expect_taken(sim, 0, stream, 1, 4);
 }
 
-/* PROTOCOL 16.7, 16_7_limbo: no node adopts an orphan: no redo begins, and when
+/* PROTOCOL 16.7, 16_7_limbo: no node adopts an orphan, so no redo begins; when
  * the orphan is given up, the wave is accepted without it. */
 SCENARIO(scenario_16_7_limbo, "0(1(3),2(4))")
 {
@@ -311,7 +311,7 @@ SCENARIO(scenario_16_8_filter_running, TREE)
     expect_taken(sim, 0, stream, 1, 4);
 }
 
-/* A child's only packet of wave 1. */
+/* The only packet of a child in wave 1. */
 static struct frame packet_of(uint32_t rank, uint32_t generation)
 {
     struct frame frame = {
@@ -328,9 +328,9 @@ static struct frame packet_of(uint32_t rank, uint32_t generation)
     return frame;
 }
 
-/* PROTOCOL 16.8, 16_8_newer: a child is in generation 1, its parent in 0. What
- * the child sends is kept until the parent reads REDO. (In a network REDO is
- * ahead of the answer to a probe, so the tally is tested alone.) */
+/* PROTOCOL 16.8, 16_8_newer: a child is in generation 1, its parent in 0. The
+ * child's packets are kept until the parent reads REDO. (In a network REDO
+ * comes before the answer to a probe, so the tally is tested alone.) */
 TEST(scenario_16_8_newer)
 {
     struct frame newer = packet_of(4, 1), old = packet_of(3, 0);
@@ -394,8 +394,8 @@ SCENARIO(scenario_16_8_thawed, TREE)
     expect_taken(sim, 0, stream, 2, 8);
 }
 
-/* PROTOCOL 16.9: a wave of several packets is cut by the end of a link: the rest
- * is not sent, for its check would speak of the packets that were lost. */
+/* PROTOCOL 16.9: a link ends in the middle of a wave of several packets. The
+ * rest is not sent, as its check would cover the lost packets. */
 TEST(a_wave_that_was_sent_in_part)
 {
     struct sim *sim =
@@ -412,9 +412,9 @@ TEST(a_wave_that_was_sent_in_part)
     sim_end(sim);
 }
 
-/* PROTOCOL 16.9, 11.2: 1 adopts 5 and claims it; that 6 is lost comes to the
- * front-end between 1's claim on stream 0 and the one on the stream. There 1 has
- * no member that counts for a moment; 1 itself always has one. */
+/* PROTOCOL 16.9, 11.2: 1 adopts 5 and claims it; the loss of 6 reaches the
+ * front-end between 1's claims on stream 0 and on the stream. For a moment the
+ * front-end sees no member that counts at 1, which always has one. */
 TEST(a_claim_on_the_stream_crosses_a_loss)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -434,9 +434,9 @@ TEST(a_claim_on_the_stream_crosses_a_loss)
     }
 }
 
-/* PROTOCOL 16.9: OPEN crosses claims on stream 0. The front-end opens the stream
- * with one member of a branch, or with none, and the child with another one: it
- * is asked from where it counts. */
+/* PROTOCOL 16.9: OPEN crosses claims on stream 0. The front-end opens the
+ * stream with one member of a branch, or none, and the child with another one:
+ * the child is asked from which wave it counts. */
 TEST(a_claim_crosses_the_opening)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -502,8 +502,8 @@ SCENARIO(scenario_16_10_end_sent_again, TREE)
     CU_ASSERT(sim_told(sim, 0, TELL_REDO) <= 1);
 }
 
-/* PROTOCOL 16.10: a wave waits for the application of the front-end, and one of
- * two members has settled the marker that names a joiner. A sync lets the wave be
+/* PROTOCOL 16.10: a wave waits for the front-end's application, and one of two
+ * members has settled the marker that names a joiner. A sync lets the wave be
  * accepted, with its marker, and still waits for the end of its own epoch. */
 TEST(scenario_16_10_sync_lets_waves_go)
 {

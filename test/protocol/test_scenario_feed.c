@@ -1,4 +1,4 @@
-/* test_scenario_feed.c - packets on their way down, and what is claimed of them
+/* test_scenario_feed.c - packets on their way down, and the claims for them
  * (PROTOCOL 10.1a, 10.4, 10.5). */
 #include "test/sim/scenario.h"
 
@@ -6,7 +6,7 @@
 
 #include "protocol/state.h"
 
-/* What one back-end has taken: numbers from 0 on, or not. */
+/* Whether one back-end has taken the numbers from 0 on, in order. */
 struct order {
     int next;
     bool broken;
@@ -87,8 +87,8 @@ SCENARIO(again_is_ignored_a_gap_is_not, "0(1(2))")
     CU_ASSERT(sim_is_alive(sim, 1));
 }
 
-/* PROTOCOL 10.5: a commnode that is told what is stable begins there, though
- * older packets wait at it for a filter call of another stream to end. */
+/* PROTOCOL 10.5: a commnode that learns what is stable begins after that,
+ * although older packets wait there for a filter call of another stream. */
 TEST(stable_overtakes_what_waits)
 {
     struct sim *sim = sim_launch("0(1(2))");

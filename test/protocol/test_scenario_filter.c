@@ -38,8 +38,8 @@ SCENARIO(a_slow_filter_stops_no_heartbeat, TREE)
 }
 
 /* PROTOCOL 5.1: after `filter_timeout` a commnode ends. An event names stream
- * and node, its children find another parent, other streams go on, and a sync
- * says that something was lost. */
+ * and node, its children find another parent, other streams continue, and a
+ * sync reports the possible loss. */
 TEST(a_call_of_a_commnode_has_an_end)
 {
     struct sim *sim = sim_launch(TREE, .times = {.filter_timeout_ms = 1000});
@@ -70,8 +70,8 @@ TEST(a_call_of_a_commnode_has_an_end)
     sim_end(sim);
 }
 
-/* PROTOCOL 5.1: at the front-end and at a back-end, which cannot end, the wave
- * goes without the call, and the late answer disturbs nothing. */
+/* PROTOCOL 5.1: front-end and back-ends do not end: the wave continues without
+ * the call, and the late result is dropped. */
 TEST(a_call_of_an_end_has_an_end)
 {
     struct sim *sim = sim_launch(TREE, .times = {.filter_timeout_ms = 1000});
@@ -93,8 +93,8 @@ TEST(a_call_of_an_end_has_an_end)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.2: a node that was stopped in a call does not end because of it:
- * the time for which it stood still is not the call's. */
+/* PROTOCOL 6.2: a node that was stopped during a call does not end because of
+ * it: the time of the stop does not count. */
 TEST(a_stop_is_not_the_time_of_a_call)
 {
     struct sim *sim = sim_launch(TREE, .times = {.filter_timeout_ms = 7000});
@@ -110,8 +110,8 @@ TEST(a_stop_is_not_the_time_of_a_call)
     sim_end(sim);
 }
 
-/* PROTOCOL 5.1, 6.2: a front-end that has lost all of its links still finds
- * that a call does not return. */
+/* PROTOCOL 5.1, 6.2: a front-end without links still notices that a call does
+ * not return. */
 TEST(a_call_has_an_end_without_links)
 {
     struct sim *sim =
@@ -241,7 +241,7 @@ SCENARIO(what_is_not_replayable_closes, TREE)
         sim_open_stream(sim, .down_filter = (char[]){"int_union"});
     int32_t set[2] = {1, 2};
 
-    for (int i = 0; i < 3; i++) /* nothing new after the first */
+    for (int i = 0; i < 3; i++) /* nothing new after the first packet */
         CHECK_OK(sim_send(sim, 0, stream, 100, "%ad", set, (uint32_t)2));
     sim_run(sim, 100);
     CU_ASSERT(sim_taken(sim, 3, stream) > 0);

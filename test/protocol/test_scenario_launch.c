@@ -28,8 +28,8 @@ SCENARIO(every_node_is_told_of_the_launch, DEEP)
     CU_ASSERT_EQUAL(internals, 7);
 }
 
-/* PROTOCOL 12.2: a deep tree starts all its levels; children of one node
- * start at the same time, so that 64 leaves need no longer than one. */
+/* PROTOCOL 12.2: all levels of a deep tree start; children of one node start at
+ * the same time, so 64 leaves take no longer than one. */
 TEST(children_start_together)
 {
     struct sim *sim = sim_begin("0(1,2,3,4,5,6,7,8)");
@@ -52,8 +52,8 @@ static void all_end(struct sim *sim)
     sim_end(sim);
 }
 
-/* PROTOCOL 12.2: what cannot be started ends the launch, with its rank and the
- * reason, and leaves nothing running. */
+/* PROTOCOL 12.2: if a node cannot be started, the launch fails with its rank
+ * and the reason, and leaves no process. */
 TEST(what_is_missing_is_named)
 {
     struct sim *sim = sim_begin(TREE);
@@ -68,8 +68,8 @@ TEST(what_is_missing_is_named)
     all_end(sim);
 }
 
-/* PROTOCOL 12.2: a link lost before the table has come is a failed launch,
- * whenever it is lost. */
+/* PROTOCOL 12.2: if a link is lost before the table has arrived, at any time,
+ * the launch fails. */
 TEST(a_death_during_the_launch_ends_it)
 {
     for (uint64_t at_ms = 0; at_ms <= 12; at_ms++) {
@@ -88,8 +88,8 @@ TEST(a_death_during_the_launch_ends_it)
     }
 }
 
-/* PROTOCOL 12.2: a child that is ready and dies while its parent still waits
- * for another is named for what it was, not its parent for what it said. */
+/* PROTOCOL 12.2: a child is ready and dies while its parent waits for another
+ * one: the error names the child, not its parent. */
 TEST(a_node_that_died_is_named)
 {
     struct sim *sim = sim_begin("0(1(3,4),2)");
@@ -104,8 +104,8 @@ TEST(a_node_that_died_is_named)
     all_end(sim);
 }
 
-/* PROTOCOL 12.2: the same two levels further down: a node that has not reported
- * yet names it in its report. */
+/* PROTOCOL 12.2: likewise two levels further down: a node that has not reported
+ * yet names the dead node in its report. */
 TEST(a_node_that_died_further_down_is_named)
 {
     struct sim *sim = sim_begin("0(1(3(4(5,6)),7),2)");
@@ -120,9 +120,9 @@ TEST(a_node_that_died_further_down_is_named)
     all_end(sim);
 }
 
-/* PROTOCOL 12.2: a node that dies after its parent's READY, before the table
- * has come to that, is lost, and all below it, which cannot live, is gone at
- * once. */
+/* PROTOCOL 12.2: a node dies after its parent's READY, before the table has
+ * reached the parent: it is lost, and all nodes below it, which cannot live,
+ * are gone at once. */
 TEST(a_death_behind_a_ready_loses_the_branch)
 {
     struct sim *sim = sim_begin("0(1(2(4,8(9)),3(6,7)))");
@@ -142,8 +142,8 @@ TEST(a_death_behind_a_ready_loses_the_branch)
     sim_end(sim);
 }
 
-/* PROTOCOL 12.2: what never reports ends the launch at `launch_timeout`, and
- * is named. */
+/* PROTOCOL 12.2: a node that never reports ends the launch at `launch_timeout`,
+ * and is named. */
 TEST(the_launch_has_an_end)
 {
     struct sim *sim = sim_begin(TREE, .times = {.launch_timeout_ms = 2000});
@@ -158,7 +158,7 @@ TEST(the_launch_has_an_end)
     all_end(sim);
 }
 
-/* A launch in which `rank` stops for so long when it runs for some time. */
+/* A launch in which `rank` stops for `for_ms` after it has run for `at_ms`. */
 static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
 {
     struct sim *sim = sim_begin(DEEP);
@@ -168,10 +168,10 @@ static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
     return sim;
 }
 
-/* PROTOCOL 12.2b: a node that is silent for longer than a node of a running
- * tree may be, while it or those below it start, is waited for, from above and
- * from below, whenever that is. From the table on, silence is a failure within
- * failure_timeout and a heartbeat. */
+/* PROTOCOL 12.2b: during the launch, a node that starts, or whose children
+ * start, may be silent for longer than later: its parent and children wait for
+ * it at any time. After the table, silence is a failure within failure_timeout
+ * and a heartbeat. */
 TEST(a_slow_start_is_no_failure)
 {
     const uint64_t slow_ms = 3 * LIMIT_FAILURE_TIMEOUT_MS;
@@ -198,8 +198,8 @@ TEST(a_slow_start_is_no_failure)
     }
 }
 
-/* PROTOCOL 12.2b: a host that vanishes in the middle of the launch is named
- * when no start may take so long, not at the end of all that a launch may. */
+/* PROTOCOL 12.2b: a host that vanishes during the launch is named when the time
+ * of a start is over, not at the end of launch_timeout. */
 TEST(a_start_has_an_end)
 {
     struct sim *sim = begin_slowly(4, 1, 30000);
@@ -237,7 +237,7 @@ SCENARIO(a_late_joiner_joins_the_waves, TREE)
     sim_run(sim, 20);
     CU_ASSERT(ranks_has(node_members(sim_node(sim, 0), grows), 5));
     CU_ASSERT_FALSE(ranks_has(node_members(sim_node(sim, 0), stays), 5));
-    /* What was sent before it joined is not for it. */
+    /* Packets sent before it joined are not for it. */
     CU_ASSERT_EQUAL(sim_taken(sim, 5, grows), 0);
     sim_send_int(sim, 0, grows, 7);
     sim_run(sim, 5);
@@ -266,7 +266,7 @@ SCENARIO(a_late_joiner_is_a_back_end_like_any, TREE)
                  "[  2] 0 deliver stream 1 wave 1: \"%d\" 5 (5 back-ends)\n");
 }
 
-/* PROTOCOL 12.3: a joiner that dies half-way, at any millisecond, freezes
+/* PROTOCOL 12.3: a joiner that dies during its join, at any millisecond, stalls
  * no stream. */
 TEST(a_joiner_that_dies_half_way_stops_no_stream)
 {
@@ -282,7 +282,7 @@ TEST(a_joiner_that_dies_half_way_stops_no_stream)
         sim_send_ints(sim, 0, stream, 1, 3);
         sim_run(sim, 30);
         expect_taken(sim, 0, stream, 3, 9);
-        /* If it was a member already, no node can tell that it is dead. */
+        /* If it was a member already, its death is not certain. */
         sim_run(sim, LIMIT_ORPHAN_TIMEOUT_MS + 10000);
         CHECK_IS(sim_sync_now(sim, stream), 0);
         CU_ASSERT_EQUAL(ranks_size(node_backends(sim_node(sim, 0))), 3);
@@ -326,8 +326,8 @@ SCENARIO(a_silent_joiner_is_told_so, "0(1(2(4,5),3(6,7)))")
     CU_ASSERT_STRING_EQUAL(sim_text(TELL_ENDED), "end of file");
 }
 
-/* PROTOCOL 12.3: if no rank is left, the joiner is turned away, at the
- * front-end and below. */
+/* PROTOCOL 12.3: if no rank is left, the joiner is refused, by the front-end
+ * and by nodes below. */
 TEST(a_joiner_without_a_rank_is_turned_away)
 {
     struct sim *sim = sim_launch("0(1(3(4)),2)", .next_rank = LIMIT_NODES);

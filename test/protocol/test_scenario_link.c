@@ -14,8 +14,8 @@ SCENARIO(idle_links_live, TREE)
     expect_trace(sim, "");
 }
 
-/* Mute the link from `from` to `to` at `at_ms`. Returns how long after the last
- * byte had come `to` has closed it. */
+/* Mute the link from `from` to `to` at `at_ms`. Returns the time from the
+ * arrival of the last byte until `to` closes the link. */
 static uint64_t found_after_ms(uint32_t from, uint32_t to, uint64_t at_ms)
 {
     struct sim *sim = sim_launch(
@@ -30,7 +30,7 @@ static uint64_t found_after_ms(uint32_t from, uint32_t to, uint64_t at_ms)
     end = world_end_to(sim->nodes[to], from);
     CU_ASSERT_PTR_NOT_NULL_FATAL(end);
     sim_mute(sim, from, to);
-    sim_run(sim, 10); /* what is on its way comes */
+    sim_run(sim, 10); /* bytes in flight arrive */
     came_ms = flow_waiting_ms(&end->in, sim_now_ms(sim));
     if (came_ms < end->heard_ms)
         came_ms = end->heard_ms;
@@ -46,9 +46,9 @@ static uint64_t found_after_ms(uint32_t from, uint32_t to, uint64_t at_ms)
     return came_ms;
 }
 
-/* PROTOCOL 6.1, 6.1b, 6.1e: silence ends a link at `failure_timeout` after the
- * last byte came, and not one millisecond before or after, at the parent and at
- * the child, although a repeated heartbeat is read later than it comes. */
+/* PROTOCOL 6.1, 6.1b, 6.1e: silence ends a link exactly `failure_timeout` after
+ * the last byte arrived, to the millisecond, at parent and child, although a
+ * repeated heartbeat is read after its arrival. */
 TEST(silence_ends_a_link_at_the_deadline)
 {
     for (uint64_t at_ms = 1200; at_ms < 1350; at_ms += 7) {
@@ -95,7 +95,7 @@ SCENARIO(an_orphan_that_dies_is_reported_lost, "0(1(3(5)),2(4(6)))")
 {
     uint32_t parent;
 
-    /* no node would find out: it has no child, and its starter is gone */
+    /* nobody else would notice: it has no child, and its starter is gone */
     sim_crash(sim, 5);
     sim_crash(sim, 1);
     sim_run(sim, 200);
@@ -112,8 +112,8 @@ SCENARIO(an_orphan_that_dies_is_reported_lost, "0(1(3(5)),2(4(6)))")
     expect_told(sim, NODE_LOST, 2, 3);
 }
 
-/* PROTOCOL 6.1a, 6.2: a node that was stopped accuses no peer when it goes on:
- * neither those that have left it meanwhile, nor those that it has not read. */
+/* PROTOCOL 6.1a, 6.2: a node that was stopped accuses no peer when it
+ * continues: none that has left it, and none whose bytes it has not read. */
 TEST(a_thawed_node_accuses_no_peer)
 {
     static const uint32_t ranks[] = {1, 3, 5};
@@ -202,8 +202,8 @@ SCENARIO(the_front_ends_death_ends_all,
         CU_ASSERT(sim_has_exited(sim, i));
 }
 
-/* A tree in which the node at `from` says a frame of `type` to the one at `to`:
- * of a stream or of none, with a payload or without, by the bits of `kind`. */
+/* A tree in which the node `from` sends `to` a frame of `type`: on a stream or
+ * on none, with or without a payload, by the bits of `kind`. */
 static struct sim *nonsense_comes(uint32_t from,
                                   uint32_t to,
                                   uint8_t type,
@@ -226,9 +226,9 @@ static struct sim *nonsense_comes(uint32_t from,
     return sim;
 }
 
-/* PROTOCOL 2.1, 1.3: a child that talks nonsense has its link closed and is
- * lost; no other node is. Every type of frame is tried, with nothing, and with
- * values that it never has. */
+/* PROTOCOL 2.1, 1.3: a child that sends nonsense loses its link and is lost; no
+ * other node is. Every type of frame is tried, empty, and with impossible
+ * values. */
 TEST(nonsense_closes_its_link_only)
 {
     for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
@@ -246,7 +246,7 @@ TEST(nonsense_closes_its_link_only)
     }
 }
 
-/* PROTOCOL 2.1: the same from above: the child may end, the rest lives. */
+/* PROTOCOL 2.1: likewise from a parent: the child may end, others live. */
 TEST(nonsense_from_a_parent_ends_one_link)
 {
     for (uint8_t type = FRAME_DATA; type <= FRAME_END; type++) {
@@ -269,7 +269,7 @@ SCENARIO(a_stopped_node_reads_first, "0(1(2,3))")
 
     sim_trace_only(sim, SIM_TRACE_LIFE);
     for (int i = 0; i < 10; i++) {
-        /* 1 was heard last long before it was spoken to */
+        /* the last byte from 1 came long before the first one to it */
         sim_send_int(sim, 2, stream, i);
         sim_send_int(sim, 3, stream, i);
         sim_run(sim, LIMIT_HEARTBEAT_MS - 50);

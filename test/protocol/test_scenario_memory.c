@@ -1,7 +1,6 @@
-/* test_scenario_memory.c - no allocation is taken for granted: each one of the
- * machine's, in turn, fails. The node that it hits is gone; the others find
- * that out, go on, and end; nothing leaks (under AddressSanitizer) and nothing
- * is used after it was given back. */
+/* test_scenario_memory.c - each allocation of the machine fails, one after the
+ * other. The node concerned is gone; the others notice that, continue, and end.
+ * Nothing leaks, and no freed memory is used (under AddressSanitizer). */
 #include "test/sim/scenario.h"
 
 void *__real_malloc(size_t len);
@@ -58,7 +57,7 @@ static void stepping(bool begins)
     heap.in_step = begins;
 }
 
-/* A life in short: launch, join, open, send, parameters, sync, close, end. */
+/* A short life: launch, join, open, send, parameters, sync, close, end. */
 static void live_once(unsigned long fails_at)
 {
     char count[] = "count";
@@ -86,7 +85,7 @@ static void live_once(unsigned long fails_at)
     sim_close(sim, 0, stream);
     sim_run(sim, 20);
     sim_shutdown(sim, 0);
-    sim_run(sim, 90000); /* more than orphan_timeout */
+    sim_run(sim, 90000); /* longer than orphan_timeout */
     for (uint32_t i = 0; i < sim_count(sim); i++) {
         if (sim_is_alive(sim, i))
             printf("\nfailing allocation %lu leaves %u:\n%s", fails_at, i,

@@ -1,15 +1,15 @@
-/* test_scenario_missing.c - launching around what is missing (PROTOCOL 12.2,
- * COP_MISSING_SKIP). */
+/* test_scenario_missing.c - launches without nodes that do not start (PROTOCOL
+ * 12.2, COP_MISSING_SKIP). */
 #include "test/sim/scenario.h"
 
 #include <errno.h>
 
 #include "protocol/state.h"
 
-/* Ranks 1 and 2 have commnodes 3 to 6 below them, these the back-ends. */
+/* Ranks 1 and 2 are the parents of commnodes 3 to 6, and these of back-ends. */
 #define TREE "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
 
-/* Nodes of TREE without the front-end. */
+/* The number of nodes of TREE without the front-end. */
 #define OTHERS 14
 
 static struct sim *begin_skipping(const char *tree, uint32_t launch_timeout_ms)
@@ -19,7 +19,7 @@ static struct sim *begin_skipping(const char *tree, uint32_t launch_timeout_ms)
                      .times = {.launch_timeout_ms = launch_timeout_ms});
 }
 
-/* The nodes that are missing, in order of rank, such as "1 3 "; borrowed. */
+/* The missing ranks in ascending order, such as "1 3 "; borrowed. */
 static const char *absent(struct sim *sim)
 {
     static char text[256];
@@ -36,7 +36,7 @@ static const char *absent(struct sim *sim)
     return text;
 }
 
-/* Why the node `missing` is so; "" if it is not. */
+/* The reason why `missing` is missing; "" if it is not. */
 static const char *reason_of(struct sim *sim, uint32_t missing)
 {
     const char *host, *reason;
@@ -54,7 +54,7 @@ static bool is_missing(struct sim *sim, uint32_t rank)
     return *reason_of(sim, rank) != '\0';
 }
 
-/* The first above `rank` that is there. */
+/* The nearest ancestor of `rank` that is not missing. */
 static uint32_t parent_of(struct sim *sim, uint32_t rank)
 {
     const struct tree *tree = sim_tree(sim);
@@ -66,9 +66,9 @@ static uint32_t parent_of(struct sim *sim, uint32_t rank)
     return at->rank;
 }
 
-/* What every node believes is the tree that stands: those that are missing are
- * in no table and no communicator, the others' parents, depths and fan-outs
- * are what they are, and each internal node has the same table. */
+/* Check that every node's view is the real tree: missing nodes are in no table
+ * and no communicator, the parents, depths and fan-outs of the others are
+ * right, and all internal nodes have the same table. */
 static void check_tree(struct sim *sim)
 {
     const struct ranks *backends = node_backends(sim_node(sim, 0));
@@ -106,8 +106,8 @@ static void check_tree(struct sim *sim)
     }
 }
 
-/* Data goes both ways, a sync returns, and a commnode that dies then, with
- * what is missing from the start, is survived. */
+/* Check that data flows both ways, that a sync returns, and that the tree then
+ * survives the death of a commnode. */
 static void check_work(struct sim *sim)
 {
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -159,8 +159,8 @@ TEST(a_back_end_is_skipped)
     end_checked(sim);
 }
 
-/* PROTOCOL 12.2: the parent of a dead commnode starts its children itself; a
- * whole chain may be dead. */
+/* PROTOCOL 12.2: the parent of a dead commnode starts that node's children
+ * itself; a whole chain may be dead. */
 TEST(a_chain_of_commnodes_is_skipped)
 {
     static const uint32_t dead[][3] = {
@@ -187,7 +187,7 @@ TEST(a_chain_of_commnodes_is_skipped)
     }
 }
 
-/* PROTOCOL 12.2: all commnodes are dead: the front-end is the parent of all. */
+/* PROTOCOL 12.2: if all commnodes are dead, the front-end has all back-ends. */
 TEST(all_commnodes_are_skipped)
 {
     struct sim *sim = begin_skipping(TREE, 0);
@@ -206,8 +206,8 @@ TEST(all_commnodes_are_skipped)
     end_checked(sim);
 }
 
-/* PROTOCOL 12.2: no back-end is left: the launch fails, with the reasons, and
- * nothing is left running. */
+/* PROTOCOL 12.2: without any back-end the launch fails, with the reasons, and
+ * no process is left. */
 TEST(without_a_back_end_it_fails)
 {
     struct sim *sim = begin_skipping(TREE, 0);
@@ -222,8 +222,8 @@ TEST(without_a_back_end_it_fails)
     end_checked(sim);
 }
 
-/* PROTOCOL 12.2a: starts that hang, one below the other, leave half of
- * launch_timeout to the rest. */
+/* PROTOCOL 12.2a: starts that hang at several levels leave half of
+ * launch_timeout to the other nodes. */
 TEST(a_start_that_hangs_is_skipped)
 {
     struct sim *sim = begin_skipping(TREE, 6000);
@@ -242,7 +242,7 @@ TEST(a_start_that_hangs_is_skipped)
     end_checked(sim);
 }
 
-/* PROTOCOL 12.2a: start_timeout is for those that never answer; where the tree
+/* PROTOCOL 12.2a: start_timeout is for nodes that never answer; in a tree that
  * is not deep it is the limit itself. */
 TEST(a_start_has_its_own_time_out)
 {
@@ -257,8 +257,8 @@ TEST(a_start_has_its_own_time_out)
     sim_end(sim);
 }
 
-/* PROTOCOL 12.2a, 12.2b: a commnode that stops in the middle of its launch is
- * found out by its silence, which is that of a start. */
+/* PROTOCOL 12.2a, 12.2b: a commnode that stops during its launch is noticed by
+ * its silence, with the time-out of a start. */
 TEST(silence_is_skipped)
 {
     struct sim *sim = begin_skipping(TREE, 0);
@@ -275,10 +275,10 @@ TEST(silence_is_skipped)
     end_checked(sim);
 }
 
-/* PROTOCOL 12.2a: if a node dies in the middle of the launch, at any
- * millisecond, no other is lost; or it died after the launch, and is healed.
- * But one whose parent had reported it already takes along what it had started.
- */
+/* PROTOCOL 12.2a: if a node dies during the launch, at any millisecond, no
+ * other node is lost; or it died after the launch, and the tree heals. But if
+ * its parent had already reported it, the nodes that it started are lost with
+ * it. */
 TEST(a_death_during_the_launch_is_survived)
 {
     for (uint64_t at_ms = 1; at_ms <= 24; at_ms++) {
@@ -305,8 +305,8 @@ TEST(a_death_during_the_launch_is_survived)
     }
 }
 
-/* PROTOCOL 12.2a: at launch_timeout what is not ready is missing, with all that
- * is below it; the rest is launched. */
+/* PROTOCOL 12.2a: at launch_timeout nodes that are not ready are missing, with
+ * their subtrees; the others are launched. */
 TEST(the_time_out_ends_the_waiting)
 {
     struct sim *sim = sim_begin(

@@ -1,10 +1,10 @@
-/* test_scenario_poison.c - filters that crash their node, or hang, wherever
- * they get the same packet (PROTOCOL 11.5). */
+/* test_scenario_poison.c - filters that crash or hang in every node that gets
+ * the same packet (PROTOCOL 11.5). */
 #include "test/sim/scenario.h"
 
 #define POISON 666
 
-/* Whether a call takes in POISON: as the value of a sample, or in a state. */
+/* Whether a call's input has POISON: as a sample's value, or in a state. */
 static bool has_poison(struct sim *sim,
                        uint32_t index,
                        const struct node_call *call,
@@ -125,11 +125,11 @@ POISONED(a_packet_that_crashes_on_its_way_down,
     struct stream_definition definition = {.down_filter = (char[]){"max"}};
     uint32_t stream = sim_open_defined(sim, &definition);
 
-    sim_by_hand(sim, 14); /* nothing becomes stable */
+    sim_by_hand(sim, 14); /* no packet becomes stable */
     CHECK_OK(sim_send(sim, 0, stream, 100, "%d", 1));
     CHECK_OK(sim_send(sim, 0, stream, 100, "%d", POISON));
     sim_run(sim, 60000);
-    CU_ASSERT_EQUAL(alive_count(sim), 13); /* 1 and 2 got it at one time */
+    CU_ASSERT_EQUAL(alive_count(sim), 13); /* 1 and 2 got it at the same time */
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 1);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1);
 }

@@ -1,12 +1,12 @@
-/* test_scenario_reconfiguration.c - every algorithm through an adoption
- * (PROTOCOL 7.3, 8.4). */
+/* test_scenario_reconfiguration.c - an adoption with every algorithm (PROTOCOL
+ * 7.3, 8.4). */
 #include "test/sim/scenario.h"
 #include "topology/adopter.h"
 
-/* The children of 3 are orphans of height 1, those of 9 back-ends. */
+/* The children of 3 are orphans of height 1, those of 9 are back-ends. */
 #define TREE "0(1(5(11,12),6(13)),2(7(14),8(15)),3(9(16,17),10(18,19)))"
 
-/* A world whose nodes all choose by `name`. */
+/* A world in which all nodes use the algorithm `name`. */
 static struct sim *begin_with(const char *name)
 {
     int algorithm = adopter_find(name);
@@ -24,8 +24,8 @@ static bool is_among(uint32_t parent, const uint32_t *ranks, size_t count)
     return false;
 }
 
-/* Two failures, one after another, of which all orphans are adopted by one of
- * the candidates; all is in afterwards. */
+/* Two failures, one after the other: one of the candidates adopts each orphan,
+ * and afterwards every back-end is a member. */
 TEST(each_algorithm_heals)
 {
     static const uint32_t far[] = {0, 1, 2, 5, 6, 7, 8};
@@ -55,7 +55,7 @@ TEST(each_algorithm_heals)
 }
 
 /* PROTOCOL 8.4: only ANY may raise the tree. 6 to 8 have the fewest children;
- * below them the orphans of height 1 make it 4 high. */
+ * with orphans of height 1 below them the height is 4. */
 TEST(only_any_raises_the_tree)
 {
     struct sim *sim = begin_with("ANY-WM");
@@ -74,8 +74,8 @@ TEST(only_any_raises_the_tree)
     sim_end(sim);
 }
 
-/* PROTOCOL 7.3: the grandparent is the nearest ancestor that lives. 3 and 9
- * die at once: 16 and 17 go to the front-end, the parent of 3, with GP. */
+/* PROTOCOL 7.3: the grandparent is the nearest live ancestor. 3 and 9 die at
+ * once: with GP, 16 and 17 go to the front-end, the parent of 3. */
 TEST(a_grandparent_may_be_dead_too)
 {
     struct sim *sim = begin_with("GP");
@@ -89,7 +89,7 @@ TEST(a_grandparent_may_be_dead_too)
     sim_end(sim);
 }
 
-/* The same world twice: what is random comes from ranks and incarnations. */
+/* The same world twice: choices depend on ranks and incarnations only. */
 TEST(random_choices_repeat)
 {
     static const char *const names[] = {"ANY-R", "NHI-WR"};

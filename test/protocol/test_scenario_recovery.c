@@ -1,5 +1,5 @@
-/* test_scenario_recovery.c - what the front-end hears of each recovery
- * (PROTOCOL 6.7). */
+/* test_scenario_recovery.c - the front-end's report of each recovery (PROTOCOL
+ * 6.7). */
 #include "test/sim/scenario.h"
 
 /* 1 has two back-ends, 2 has a commnode and a back-end. */
@@ -13,7 +13,7 @@ static void parts_fit(const struct cop_recovery *recovery)
                     recovery->overall_us);
 }
 
-/* PROTOCOL 6.7: every node that was adopted says so once, back-ends too. */
+/* PROTOCOL 6.7: every adopted node reports once, back-ends too. */
 TEST(every_orphan_reports)
 {
     struct node_adoption adoption;
@@ -35,8 +35,8 @@ TEST(every_orphan_reports)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.7: a filter that has to pack its state for long makes the
- * recovery as long, and that part of it is named. */
+/* PROTOCOL 6.7: a filter that takes long to pack its state prolongs the
+ * recovery, and the report shows which part took long. */
 TEST(the_part_that_took_long_is_named)
 {
     struct node_adoption adoption;
@@ -57,8 +57,8 @@ TEST(the_part_that_took_long_is_named)
     sim_end(sim);
 }
 
-/* PROTOCOL 9.1, 9.3: an orphan whose output fills its window before any node
- * takes it in packs its state all the same. */
+/* PROTOCOL 9.1, 9.3: an orphan whose output fills its window before its
+ * adoption still packs its state. */
 TEST(a_full_window_is_no_end)
 {
     const uint32_t count = LIMIT_WINDOW_MAX / sizeof(int);
@@ -84,8 +84,8 @@ TEST(a_full_window_is_no_end)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.7, 7.4: candidates that do not answer are counted, and what they
- * cost is in the time that it took to connect; pauses are in no part. */
+/* PROTOCOL 6.7, 7.4: candidates that do not answer are counted, and their time
+ * is in that of connecting; pauses are in no part. */
 TEST(failed_attempts_are_counted)
 {
     struct node_adoption adoption;
@@ -102,7 +102,7 @@ TEST(failed_attempts_are_counted)
         CU_ASSERT_EQUAL(adoption.lost_parent, 1);
         CU_ASSERT(recovery->attempts > 2);
         CU_ASSERT(recovery->connect_us > 6000000);
-        /* one pause at least */
+        /* at least one pause */
         CU_ASSERT(recovery->choose_us + recovery->connect_us +
                       recovery->compensate_us + recovery->cleanup_us + 250000 <=
                   recovery->overall_us);
@@ -110,12 +110,12 @@ TEST(failed_attempts_are_counted)
     sim_end(sim);
 }
 
-/* PROTOCOL 6.7: a report that is lost with another failure, whenever that
- * comes, is made good; and nothing is told twice. */
+/* PROTOCOL 6.7: a report that is lost by another failure, at any moment, is
+ * repeated; and no report is delivered twice. */
 TEST(a_lost_report_is_repeated)
 {
     for (uint64_t at_ms = 1; at_ms <= 30; at_ms++) {
-        /* All that is left for 6 and 7 is below 1 and 2, or the front-end. */
+        /* Only 1, 2 and the front-end can adopt 6 and 7 then. */
         struct sim *sim = sim_launch("0(1(2(3(6,7),4(8,9)),5(10)))");
         struct node_adoption adoption;
 

@@ -1,12 +1,11 @@
-/* test_scenario_replay.c - what an adoption loses, and what it does not:
- * upwards by compensation (PROTOCOL 9), downwards by replay (PROTOCOL 10.3
- * to 10.5). */
+/* test_scenario_replay.c - losses by an adoption: upwards they are compensated
+ * (PROTOCOL 9), downwards packets are replayed (PROTOCOL 10.3 to 10.5). */
 #include "test/sim/scenario.h"
 
 #define TREE   "0(1(2(4,5),3(6,7)))"
 #define VALUES 64
 
-/* The set that the front-end has taken on one stream of "%ad". */
+/* The set of values that the front-end has received on one "%ad" stream. */
 static struct {
     unsigned times[VALUES];
     unsigned compensations;
@@ -47,8 +46,8 @@ static struct sim *begin_union(uint32_t *stream)
     return sim;
 }
 
-/* PROTOCOL 9.1, 9.2, 9.3: what a dead commnode had queued comes again, out of
- * the states below it; in no wave, and each value once. */
+/* PROTOCOL 9.1, 9.2, 9.3: values in a dead commnode's queue come again, from
+ * the states below it; in no wave, and each once. */
 TEST(the_state_comes_again)
 {
     for (uint64_t at_ms = 0; at_ms <= 6; at_ms++) {
@@ -71,13 +70,13 @@ TEST(the_state_comes_again)
     }
 }
 
-/* PROTOCOL 9.2: what the dead commnode kept back comes as a compensation. */
+/* PROTOCOL 9.2: values that the dead commnode held come as a compensation. */
 TEST(a_compensation_is_in_no_wave)
 {
     uint32_t stream;
     struct sim *sim = begin_union(&stream);
 
-    /* 5 has not sent: 2 waits with what 4 sent, and dies with it. */
+    /* 5 has not sent: 2 holds the packet of 4, and dies with it. */
     sim_send_set(sim, 4, stream, 4);
     sim_run(sim, 20);
     CU_ASSERT_EQUAL(joined.times[4], 0);
@@ -118,8 +117,8 @@ SCENARIO(a_node_that_sent_nothing_loses_nothing, TREE)
     CHECK_IS(sim_sync_now(sim, stream), 0);
 }
 
-/* Open a stream, let every back-end answer one packet, and sync: all of them
- * are in, in one wave. */
+/* Open a stream, let every back-end answer one packet, and sync: all answers
+ * are in one wave. */
 static void use_new_stream(struct sim *sim, uint32_t count)
 {
     uint32_t stream = sim_open_filter(sim, "sum");
@@ -131,8 +130,8 @@ static void use_new_stream(struct sim *sim, uint32_t count)
 }
 
 /* PROTOCOL 3.2, 4.5, 10.4: a stream that is opened while orphans look for
- * parents, at whatever moment, reaches all of them, and waits for nobody who
- * is not there (seeds 1243, 2188). */
+ * parents, at any moment, reaches all of them, and waits for no absent node
+ * (seeds 1243, 2188). */
 TEST(streams_open_during_adoptions)
 {
     static const char *const trees[] = {
@@ -164,7 +163,7 @@ SCENARIO(an_orphan_that_only_asked_is_not_a_child, "0(1,3(7(11),10))")
 }
 
 /* PROTOCOL 10.3, 10.4, 10.5: every live member gets every packet once and in
- * order, whenever its parent dies while they are on their way. */
+ * order, whenever its parent dies while packets are in flight. */
 TEST(packets_are_sent_again)
 {
     for (uint64_t at_ms = 0; at_ms <= 10; at_ms++) {
@@ -227,7 +226,7 @@ SCENARIO(a_thawed_router_catches_up, "0(1(3,4),2(5,6))")
     CU_ASSERT_PTR_NOT_NULL_FATAL(members);
     CU_ASSERT_EQUAL(ranks_size(members), 3);
     CU_ASSERT_FALSE(ranks_has(members, 4));
-    /* it is a parent again, of back-ends that are no further than it */
+    /* it is a parent again, of back-ends that are as far behind */
     sim_crash(sim, 1);
     sim_run(sim, 1000);
     sim_send_set(sim, 3, opened, 3);
@@ -247,7 +246,7 @@ SCENARIO(a_state_goes_up_from_a_node_without_members, "0(1(2(3)),4,5)")
     memset(&joined, 0, sizeof(joined));
     sim_set_app(sim, 0, &app);
     stream = sim_open_filter(sim, "int_union");
-    /* 1 has taken what 3 sent, and what it put out is lost */
+    /* 1 has taken the values of 3, and its output is lost */
     sim_mute(sim, 1, 0);
     sim_send_set(sim, 3, stream, 3);
     sim_run(sim, 10);
@@ -279,7 +278,7 @@ SCENARIO(a_snapshot_is_followed_by_another, "0(1(2(3,4(5))))")
     sim_run(sim, 4000);
     opened = sim_open_filter(sim, "sum");
     sim_run(sim, 6000);
-    /* both were away when it was opened, and each has learnt of it */
+    /* both were away when the stream was opened, and now know it */
     CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
     CU_ASSERT_EQUAL(sim_parent(sim, 4), 1);
     for (uint32_t rank = 1; rank <= 4; rank += 3) {

@@ -1,12 +1,12 @@
-/* test_scenario_snapshot.c - what a node learns that had stood still for so
- * long that the packets are not there any more (PROTOCOL 3.1). */
+/* test_scenario_snapshot.c - a node was stopped until the packets for it were
+ * dropped, and gets a snapshot (PROTOCOL 3.1). */
 #include "protocol/state.h"
 #include "protocol/stream/exact.h"
 #include "test/sim/scenario.h"
 
 #define TREE "0(1(3(5)),2(6(7),4),8,9,10,11)"
 
-/* Longer than a node may be silent, and what follows until all is adopted. */
+/* Longer than a node may be silent, and than the adoptions that follow take. */
 #define STOP_MS 6000
 #define HEAL_MS 12000
 
@@ -17,7 +17,7 @@ static uint32_t parent_of(struct sim *sim, uint32_t rank)
     return index == SIM_NONE ? RANK_NONE : sim_rank(sim, index);
 }
 
-/* Rank 3 stands still; its only child leaves it. */
+/* Rank 3 is stopped; its only child leaves it. */
 static void stop_commnode(struct sim *sim, uint64_t for_ms)
 {
     sim_freeze(sim, 3, for_ms);
@@ -25,7 +25,7 @@ static void stop_commnode(struct sim *sim, uint64_t for_ms)
     CU_ASSERT_NOT_EQUAL(parent_of(sim, 5), 3);
 }
 
-/* The other commnodes die, but the parent of 3: it has to do with the rest. */
+/* Kill all commnodes except 3 and its parent, so that 3 gets back-ends. */
 static void use_stream(struct sim *sim)
 {
     uint32_t parent = parent_of(sim, 3);
@@ -36,7 +36,7 @@ static void use_stream(struct sim *sim)
     sim_run(sim, 1000);
 }
 
-/* Whether any back-end has come to rank 3. */
+/* Whether rank 3 is the parent of any back-end. */
 static bool is_used(struct sim *sim)
 {
     for (uint32_t i = 1; i < sim_count(sim); i++)
@@ -94,8 +94,8 @@ SCENARIO(a_snapshot_tells_of_parameters, TREE)
         CU_ASSERT(strncmp(strchr(at, ','), ", with \"%d\" 7", 13) == 0);
 }
 
-/* How often the trace has rank 3's downward filter called for wave `number`,
- * and whether always with `parameters`. */
+/* The number of calls of rank 3's downward filter for wave `number` in the
+ * trace; checks that all had `parameters`. */
 static unsigned calls_for(struct sim *sim, unsigned number, int parameters)
 {
     const char *at = sim_trace_text(sim);
@@ -151,7 +151,7 @@ SCENARIO(parameters_stay_behind_their_packets, TREE)
         sim_run(sim, 600);
         sent++;
     }
-    CU_ASSERT(sent > 4); /* more than 7 has a window for */
+    CU_ASSERT(sent > 4); /* more than the window for 7 */
     CHECK_OK(sim_parameters(sim, stream, "%d", 7));
     sim_run(sim, STOP_MS + HEAL_MS);
     sim_trace(sim, SIM_TRACE_FILTER);
@@ -186,7 +186,7 @@ SCENARIO(a_snapshot_tells_of_what_has_been, TREE)
     CU_ASSERT_FATAL(child != SIM_NONE);
     for (uint32_t id = stream; id <= stream + 1; id++) {
         frame.origin = sim_rank(sim, child);
-        frame.stream = id; /* no node has ever had the second */
+        frame.stream = id; /* no node ever had the second stream */
         sim_inject(sim, child, 3, &frame);
         sim_run(sim, 3);
         CU_ASSERT_EQUAL(sim_parent(sim, child) == 3, id == stream);
@@ -194,7 +194,7 @@ SCENARIO(a_snapshot_tells_of_what_has_been, TREE)
     sim_run(sim, HEAL_MS);
 }
 
-/* What rank 3 says is slow from when a joiner has its rank. */
+/* Delay the frames of rank 3 to its parent once a joiner has its rank. */
 static enum sim_tampering hold_claims(struct sim *sim,
                                       uint32_t index,
                                       struct action *action,
@@ -207,8 +207,8 @@ static enum sim_tampering hold_claims(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* PROTOCOL 3.1, 12.3: a snapshot names a joiner below, whose ENTER lies behind
- * it: from there on it is fed, and counts. */
+/* PROTOCOL 3.1, 12.3: a snapshot names a joiner below, whose ENTER follows it:
+ * from the ENTER on the joiner is fed, and counts. */
 TEST(an_enter_lies_behind_a_snapshot)
 {
     struct sim *sim = sim_launch(TREE, .tamper = hold_claims);
@@ -224,7 +224,7 @@ TEST(an_enter_lies_behind_a_snapshot)
     sim_echo(sim);
     while (sim_rank(sim, joiner) == RANK_NONE)
         sim_run(sim, 1);
-    /* 3 hears nothing from now on; the joiner's claim goes up all the same */
+    /* 3 hears nothing from now on, but the joiner's claim goes up */
     sim_mute(sim, sim_parent(sim, 3), 3);
     CHECK_OK(sim_parameters(sim, stream, "%d", 6));
     sim_send_int(sim, 0, stream, 1);
@@ -241,10 +241,10 @@ TEST(an_enter_lies_behind_a_snapshot)
     sim_end(sim);
 }
 
-/* When a node was to unload a stream's filters. */
+/* The time at which a node was asked to unload a stream's filters. */
 struct unload {
     uint32_t index;
-    uint64_t at_ms; /* 0: it was not */
+    uint64_t at_ms; /* 0: it was not asked */
 };
 
 static enum sim_tampering note_unload(struct sim *sim,
@@ -259,8 +259,8 @@ static enum sim_tampering note_unload(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* PROTOCOL 3.1, 5.1: a stream that was closed meanwhile goes, but not while its
- * filter has its packets: then with the answer. */
+/* PROTOCOL 3.1, 5.1: a stream that was closed during the stop is removed, but
+ * if its filter is running, only when the call returns. */
 TEST(a_snapshot_waits_for_a_filter)
 {
     struct unload unload = {.index = SIM_NONE};
