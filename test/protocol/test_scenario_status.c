@@ -1,5 +1,4 @@
-/* test_scenario_status.c - watching a network, and breaking it (PROTOCOL 15).
- */
+/* test_scenario_status.c - observers, and injected failures (PROTOCOL 15). */
 #include <coppice/status.h>
 #include <errno.h>
 
@@ -9,7 +8,7 @@
 
 #define TREE "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))"
 
-/* What the last question was answered. */
+/* The answer to the last request. */
 static struct rows rows;
 static int code;
 static char text[LIMIT_TEXT + 1];
@@ -27,7 +26,7 @@ static struct frame injection(enum cop_injection kind,
         .type = FRAME_INJECT, .tag = kind, .origin = rank, .count = ms};
 }
 
-/* Take what `observer` was answered; false if that is nothing. */
+/* Read the answer to `observer`; false if there is none. */
 static bool read_answer(struct sim *sim, uint32_t observer)
 {
     const struct frame *frame = sim_answer(sim, observer);
@@ -39,7 +38,7 @@ static bool read_answer(struct sim *sim, uint32_t observer)
     return true;
 }
 
-/* Have `to` answer `frame`, which may take `ms`. */
+/* Send `frame` to `to`, and wait up to `ms` for the answer. */
 static void ask_node(struct sim *sim, uint32_t to, struct frame frame, int ms)
 {
     uint32_t observer = sim_observe(sim, to, &frame);
@@ -221,7 +220,7 @@ SCENARIO(round_trips_are_measured, TREE)
     rows_fini(&rows);
 }
 
-/* Why `rank` is lost begins so. */
+/* Check that the reason for the loss of `rank` begins with `begin`. */
 static void check_reason(uint32_t rank, const char *begin)
 {
     const char *reason = row_of(rank)->reason ? row_of(rank)->reason : "";
@@ -265,7 +264,7 @@ SCENARIO(orphans_and_lost_back_ends_are_shown, TREE)
 {
     sim_crash(sim, 14);
     sim_run(sim, 500);
-    /* 11 and 12 do not look for a parent before they are thawed */
+    /* 11 and 12 do not look for a parent before they continue */
     sim_freeze(sim, 11, 2000);
     sim_freeze(sim, 12, 2000);
     sim_crash(sim, 5);
@@ -309,8 +308,8 @@ SCENARIO(the_reason_of_a_loss_is_shown, TREE)
     rows_fini(&rows);
 }
 
-/* PROTOCOL 15.3: links that end in the middle of a round, up and down, leave no
- * observer waiting. */
+/* PROTOCOL 15.3: links that end during a round, up or down, leave no observer
+ * waiting. */
 TEST(a_round_survives_deaths)
 {
     for (uint32_t ms = 0; ms < 12; ms++) {
@@ -344,7 +343,7 @@ SCENARIO(wrong_answers_do_no_harm, TREE)
     sim_inject(sim, 2, 0, &heard);
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
-    sim_inject(sim, 2, 0, &status); /* that goes down only */
+    sim_inject(sim, 2, 0, &status); /* STATUS goes down only */
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 1);
     rows_fini(&rows);
@@ -419,7 +418,7 @@ SCENARIO(senseless_injections_are_refused, TREE, .allow_injection = true)
     rows_fini(&rows);
 }
 
-/* Ask for recoveries from number `*next` on; there is room for 16. */
+/* Ask for recoveries from number `*next` on, at most 16. */
 static size_t ask_recoveries(struct sim *sim,
                              struct cop_recovered *list,
                              uint64_t *next)
@@ -464,7 +463,7 @@ SCENARIO(recoveries_can_be_asked_for, TREE)
     rows_fini(&rows);
 }
 
-/* PROTOCOL 15.7: the last 4,096 are kept. Cuts by the dozen make more. */
+/* PROTOCOL 15.7: the last 4,096 are kept. Repeated cuts make more. */
 TEST(old_recoveries_are_forgotten)
 {
     struct sim *sim = sim_launch("0(1,2,3,4)", .allow_injection = true);
@@ -486,7 +485,7 @@ TEST(old_recoveries_are_forgotten)
     end_rows(sim);
 }
 
-/* PROTOCOL 15.2: a thousand nodes are ordinary. */
+/* PROTOCOL 15.2: a thousand nodes answer like a few. */
 TEST(a_thousand_nodes_answer)
 {
     struct tree tree = {0};
@@ -506,7 +505,7 @@ TEST(a_thousand_nodes_answer)
 }
 
 /* PROTOCOL 15.5: a node that could not be launched is shown with the reason;
- * a node that is there has none. */
+ * other nodes have none. */
 TEST(a_missing_node_is_shown_with_the_reason)
 {
     struct sim *sim = sim_begin(TREE, .missing = COP_MISSING_SKIP);
@@ -531,7 +530,7 @@ TEST(a_missing_node_is_shown_with_the_reason)
     end_rows(sim);
 }
 
-/* Rows that speak of reasons that are not there, or of one twice, are none. */
+/* Rows that refer to missing reasons, or to one reason twice, are refused. */
 TEST(reasons_are_counted)
 {
     static const uint32_t wrong[][2] = {{2, 0}, {1, 1}, {0, 3}, {2, 1}};

@@ -29,7 +29,7 @@ SCENARIO(a_missing_filter_names_its_node, TREE)
     CHECK_IS(sim_code(TELL_OPENED), -ELIBBAD);
     CU_ASSERT(strstr(sim_text(TELL_OPENED), "no_such_filter") != NULL);
     CU_ASSERT(sim_about(TELL_OPENED) >= 2);
-    /* The network is none the worse for it. */
+    /* The network still works. */
     stream = sim_open_filter(sim, "sum");
     sim_send_all(sim, stream, 2, 4, 1);
     sim_run(sim, 5);
@@ -49,7 +49,7 @@ SCENARIO(a_filter_missing_in_the_middle_is_found, TREE)
     CU_ASSERT_EQUAL(sim_about(TELL_OPENED), 1);
 }
 
-/* PROTOCOL 3.1a: opening has an end, in an error. */
+/* PROTOCOL 3.1a: opening ends at its time-out, with an error. */
 TEST(opening_has_an_end)
 {
     struct sim *sim = sim_launch(TREE, .times = {.open_timeout_ms = 200});
@@ -79,7 +79,7 @@ SCENARIO(opening_goes_on_without_the_dead, TREE)
     CU_ASSERT_EQUAL(ranks_size(node_members(sim_node(sim, 0), stream)), 2);
 }
 
-/* 2 and 6 die together: no node can say what became of 6. */
+/* 2 and 6 die together: no node knows what happened to 6. */
 static struct sim *begin_limbo(void)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
@@ -89,8 +89,8 @@ static struct sim *begin_limbo(void)
     return sim;
 }
 
-/* PROTOCOL 3.1a: a member that has been uncovered for failure_timeout when the
- * opening begins is not waited for; it is a member still. */
+/* PROTOCOL 3.1a: opening does not wait for a member that was uncovered for
+ * failure_timeout when it began; it stays a member. */
 TEST(opening_goes_on_without_limbo)
 {
     struct sim *sim = begin_limbo();
@@ -106,7 +106,7 @@ TEST(opening_goes_on_without_limbo)
     sim_end(sim);
 }
 
-/* PROTOCOL 3.1a: nor is one for which that time ends during the opening. */
+/* PROTOCOL 3.1a: nor for one for which that time ends during the opening. */
 TEST(opening_waits_until_limbo_begins)
 {
     struct sim *sim = begin_limbo();
@@ -122,7 +122,7 @@ TEST(opening_waits_until_limbo_begins)
     sim_end(sim);
 }
 
-/* The host of back-end 6 is cut off until 9 s after this. */
+/* Cut off the host of back-end 6 for 9 s from now. */
 static struct sim *begin_absence(void)
 {
     struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
@@ -133,7 +133,7 @@ static struct sim *begin_absence(void)
 }
 
 /* PROTOCOL 3.1a: a back-end that returns from limbo gets the stream, with all
- * that was sent on it meanwhile. */
+ * packets sent on it in between. */
 TEST(a_back_end_back_from_limbo_gets_the_stream)
 {
     struct sim *sim = begin_absence();
@@ -152,8 +152,8 @@ TEST(a_back_end_back_from_limbo_gets_the_stream)
     sim_end(sim);
 }
 
-/* PROTOCOL 3.1a: what it answers after the opening is an event: that it cannot
- * load the stream's filter, too. */
+/* PROTOCOL 3.1a: its answer after the opening is an event, also if it cannot
+ * load the stream's filter. */
 TEST(a_missing_filter_after_limbo_is_reported)
 {
     struct sim *sim = begin_absence();
@@ -175,7 +175,7 @@ TEST(a_missing_filter_after_limbo_is_reported)
     sim_end(sim);
 }
 
-/* PROTOCOL 3.1, 3.2: packets right behind an OPEN reach every member, which
+/* PROTOCOL 3.1, 3.2: packets directly after an OPEN reach every member, which
  * knows the stream by then. */
 SCENARIO(packets_may_follow_at_once,
          "0(1(3(7,8),4(9,10)),2(5(11,12),6(13,14)))")

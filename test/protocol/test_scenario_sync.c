@@ -36,7 +36,7 @@ SCENARIO(a_sync_waits_for_slow_members, TREE)
         sim_send_int(sim, 4, stream, i);
     }
     sim_run(sim, 3000);
-    /* It has answered, and not called receive again: more might follow. */
+    /* It has answered, and not called receive again: it might send more. */
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
     CU_ASSERT(sim_now_ms(sim) > began_ms + 1000);
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 5);
@@ -234,7 +234,7 @@ SCENARIO(markers_that_wait_are_bounded, "0(1(2,3))")
     sim_freeze(sim, 3, 2000);
     while (sim_send_bytes(sim, 0, stream, 100000) == 0)
         ;
-    CHECK_OK(sim_sync(sim, stream, &marker)); /* the first may always be */
+    CHECK_OK(sim_sync(sim, stream, &marker)); /* the first is always allowed */
     CHECK_IS(sim_sync(sim, stream, &marker), -EAGAIN);
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
@@ -281,10 +281,10 @@ SCENARIO(a_slow_child_delays_no_other, TREE)
     expect(sim, "4 deliver stream 1: \"%d\" 7\n");
 }
 
-/* PROTOCOL 10.1, 10.6: a claim that waits for credit names those that had
- * settled when it was made. A back-end that is adopted meanwhile, sends, and
- * settles, is not in it: what it has sent waits behind. The link is slow at any
- * time. */
+/* PROTOCOL 10.1, 10.6: a claim that waits for credit names the members that had
+ * settled when it was made. A back-end that is adopted, sends and settles after
+ * that is not in it: its packets wait behind the claim, however slow the link
+ * is. */
 TEST(a_claim_that_waits_speaks_of_no_newcomer)
 {
     enum {
@@ -324,9 +324,9 @@ TEST(a_claim_that_waits_speaks_of_no_newcomer)
 }
 
 /* PROTOCOL 10.6a: a commnode is stopped while packets for it are in flight, and
- * its children find other parents. A sync returns 1: the packets may be lost.
- * The commnode goes on, is adopted, reads them, and sends them. They do not
- * come behind that sync, where they would count for the next one. */
+ * its children find other parents. A sync returns 1, as the packets may be
+ * lost. The commnode continues, is adopted, and reads the packets. They do not
+ * arrive after that sync, where they would count for the next one. */
 TEST(what_a_sync_gave_up_does_not_come)
 {
     for (int mode = COP_WAIT_FOR_ALL; mode <= COP_TIME_OUT; mode++) {

@@ -5,7 +5,7 @@
 
 #define TREE "0(1(3,4),2(5,6))"
 
-/* What each rank sends. */
+/* The number that each rank sends. */
 static int part_of(uint32_t rank)
 {
     int part = 1;
@@ -21,7 +21,7 @@ static uint32_t open_total(struct sim *sim)
                            .sync = COP_DO_NOT_WAIT);
 }
 
-/* Every back-end that lives sends its part. */
+/* Send the part of every live back-end. */
 static void send_parts(struct sim *sim, uint32_t stream)
 {
     for (uint32_t rank = 3; rank < sim_count(sim); rank++)
@@ -29,7 +29,7 @@ static void send_parts(struct sim *sim, uint32_t stream)
             sim_send_int(sim, rank, stream, part_of(rank));
 }
 
-/* The total of `times` parts of each member now. */
+/* The sum of `times` parts of each present member. */
 static int truth(struct sim *sim, uint32_t stream, int times)
 {
     const struct ranks *members = node_members(sim_node(sim, 0), stream);
@@ -41,7 +41,7 @@ static int truth(struct sim *sim, uint32_t stream, int times)
     return total;
 }
 
-/* What is vouched for is the truth. Returns cop_stream_state()'s answer. */
+/* Check the total if it is exact. Returns the code of cop_stream_state(). */
 static int look(struct sim *sim, uint32_t stream, int times, int left)
 {
     int total = 0;
@@ -54,14 +54,14 @@ static int look(struct sim *sim, uint32_t stream, int times, int left)
     return code;
 }
 
-/* A sync returns, and the total is vouched for. */
+/* Check that a sync returns 0, and that the total is then exact. */
 #define SYNCED(times, left)                                                    \
     do {                                                                       \
         CHECK_IS(sim_sync_now(sim, stream), 0);                                \
         CHECK_IS(look(sim, stream, times, left), 0);                           \
     } while (0)
 
-/* The state has this total, and the front-end answers with this code. */
+/* Check the total and the code with which the front-end answers. */
 #define STATE(code, value)                                                     \
     do {                                                                       \
         int total_ = 0;                                                        \
@@ -70,8 +70,8 @@ static int look(struct sim *sim, uint32_t stream, int times, int left)
         CU_ASSERT_EQUAL(total_, value);                                        \
     } while (0)
 
-/* PROTOCOL 17.1, 17.2: without failures the total is that of all packets, under
- * any synchronisation, whatever its members have sent. */
+/* PROTOCOL 17.1, 17.2: without failures the total is that of all packets, with
+ * any synchronisation, however many each member has sent. */
 TEST(a_total_has_all_that_was_sent)
 {
     for (unsigned sync = COP_WAIT_FOR_ALL; sync <= COP_TIME_OUT; sync++) {
@@ -92,7 +92,7 @@ TEST(a_total_has_all_that_was_sent)
 }
 
 /* PROTOCOL 17.3, 17.4: each commnode dies at each moment of some traffic. The
- * sync after it returns 0, and the total is the truth. */
+ * next sync returns 0, and the total is right. */
 TEST(a_dead_commnode_costs_nothing)
 {
     for (uint32_t victim = 1; victim <= 2; victim++) {
@@ -140,7 +140,7 @@ SCENARIO(nothing_is_kept_behind_a_sync, TREE)
             CU_ASSERT_EQUAL(node_held_bytes(sim_node(sim, i), stream), 0);
 }
 
-/* PROTOCOL 17.4: a commnode waits for the first totals of all its children, and
+/* PROTOCOL 17.4: a commnode waits for the first TOTALs of all its children, and
  * sends one. */
 SCENARIO(an_opening_takes_one_total_on_each_link, "0(1(3,4,5,6),2)")
 {
@@ -155,8 +155,8 @@ SCENARIO(an_opening_takes_one_total_on_each_link, "0(1(3,4,5,6),2)")
     CU_ASSERT_EQUAL(sim_lines(sim, "] 0 <- 1 total"), 1);
 }
 
-/* 17_4_split: a back-end dies at each moment around a sync. The total and whose
- * it is come together (PROTOCOL 17.4), so what the sync covers is exact. */
+/* 17_4_split: a back-end dies at each moment around a sync. The total and its
+ * set arrive together (PROTOCOL 17.4), so the sync covers exactly that. */
 TEST(scenario_17_4_split)
 {
     for (uint64_t at_ms = 0; at_ms < 16; at_ms++) {
@@ -203,7 +203,7 @@ SCENARIO(a_total_has_the_packets_that_wait, "0(1(2(5,6),3),4)")
 
     sim_send_int(sim, 5, stream, 1);
     sim_send_int(sim, 6, stream, 10);
-    sim_run(sim, 20); /* the sum of both is at 1, and waits for 3 */
+    sim_run(sim, 20); /* the sum of both is in 1, and waits for 3 */
     sim_crash(sim, 6);
     sim_run(sim, 200);
     sim_send_int(sim, 3, stream, 100);
@@ -265,7 +265,7 @@ SCENARIO(scenario_17_5_overlap, TREE)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_ADOPTED), 1);
     STATE(1, truth(sim, stream, 1) + part_of(3));
     CHECK_IS(sim_sync_now(sim, stream), 0);
-    CU_ASSERT(sim_now_ms(sim) > 3000); /* the old link was silent so long */
+    CU_ASSERT(sim_now_ms(sim) > 3000); /* the time of silence of the old link */
     CHECK_IS(look(sim, stream, 1, 0), 0);
 }
 
@@ -287,8 +287,8 @@ SCENARIO(an_overlap_below_a_child_is_doubted, "0(1(2(5),3(6)),4)")
 }
 
 /* PROTOCOL 17.4: a back-end is adopted, sends more and settles while its new
- * parent's filter is slow. What it settled counts as settled when the packets
- * behind its TOTAL are in, not with the TOTAL. */
+ * parent's filter is slow. Its packets after its TOTAL count as settled when
+ * they have been joined, not with the TOTAL. */
 TEST(a_claim_behind_a_total_waits_for_the_packets_between)
 {
     for (uint64_t slow_ms = 1; slow_ms < 60; slow_ms += 4) {
@@ -303,7 +303,7 @@ TEST(a_claim_behind_a_total_waits_for_the_packets_between)
         CHECK_OK(sim_sync(sim, stream, NULL));
         for (int ms = 0; ms < 12; ms++) {
             sim_run(sim, 1);
-            sim_send(sim, 3, stream, 100, "%d", 0); /* when it may */
+            sim_send(sim, 3, stream, 100, "%d", 0); /* once it may */
         }
         sim_wait(sim, 0, TELL_SYNCED);
         look(sim, stream, 1, 0);
@@ -366,7 +366,7 @@ SCENARIO(scenario_17_6_lost_certain, TREE)
 
     send_parts(sim, stream);
     sim_run(sim, 20);
-    sim_cut(sim, 4, 1); /* 1 has started it, and is its parent no more */
+    sim_cut(sim, 4, 1); /* 1 has started it, and is no longer its parent */
     sim_run(sim, 2000);
     CU_ASSERT_FATAL(sim_parent(sim, 4) != 1);
     held_ms = sim_now_ms(sim) + 2500;
@@ -380,8 +380,8 @@ SCENARIO(scenario_17_6_lost_certain, TREE)
     CU_ASSERT_EQUAL(truth(sim, stream, 1), 1101);
 }
 
-/* 17_7_farewell: a back-end leaves, and its commnode dies with the farewell at
- * each moment. What the back-end gave counts, once (PROTOCOL 17.7). */
+/* 17_7_farewell: a back-end leaves, and its commnode dies with the FAREWELL at
+ * each moment. The back-end's packets count, once (PROTOCOL 17.7). */
 TEST(scenario_17_7_farewell)
 {
     for (uint64_t at_ms = 0; at_ms < 10; at_ms++) {
@@ -416,7 +416,7 @@ SCENARIO(the_last_one_that_leaves_counts, "0(1(3),2)")
     sim_send_int(sim, 3, stream, 7);
     sim_send_int(sim, 2, stream, 50);
     sim_run(sim, 10);
-    sim_set_filter_ms(sim, 1, 30); /* it keeps the part of 3 for a while */
+    sim_set_filter_ms(sim, 1, 30); /* it holds the part of 3 for a while */
     CHECK_OK(sim_shutdown(sim, 3));
     for (int ms = 0; ms < 100; ms++) {
         sim_run(sim, 1);
@@ -446,7 +446,7 @@ SCENARIO(a_packet_that_waits_is_in_the_farewell, "0(1(2(4)),3)")
     SYNCED(0, 2 * part_of(4));
 }
 
-/* Node `from` sends the front-end the farewell of 4, without a packet. */
+/* Send the front-end a FAREWELL of 4, without a packet, from node `from`. */
 static void inject_farewell(struct sim *sim, uint32_t from, uint32_t stream)
 {
     uint32_t streams[] = {stream}, lens[] = {0};
@@ -473,7 +473,7 @@ SCENARIO(a_farewell_of_others_is_not_heard, TREE)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
 }
 
-/* 17_7_given_up: the farewell of a back-end that was given up before counts
+/* 17_7_given_up: the FAREWELL of a back-end that was already given up adds
  * nothing (PROTOCOL 17.7, 17.8). */
 SCENARIO(scenario_17_7_given_up, TREE)
 {
@@ -507,8 +507,8 @@ SCENARIO(a_joiner_counts_from_its_first_packet, "0(1(3),2)")
     STATE(0, 157);
 }
 
-/* PROTOCOL 5.1: calls that take time. A commnode dies while calls of its parent
- * and of its orphans are out. */
+/* PROTOCOL 5.1: slow calls. A commnode dies during calls of its parent and of
+ * its orphans. */
 TEST(slow_calls_keep_totals_exact)
 {
     for (uint64_t at_ms = 0; at_ms < 60; at_ms += 3) {

@@ -46,7 +46,7 @@ SCENARIO(a_time_out_gathers_what_came, "0(1,2,3)")
     sim_send_int(sim, 1, stream, 10);
     sim_run(sim, 10);
     sim_send_int(sim, 2, stream, 5);
-    sim_run(sim, 10); /* 20: the first came at 1 */
+    sim_run(sim, 10); /* 20 ms: the first packet arrived at 1 ms */
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
     sim_run(sim, 1);
     expect_taken(sim, 0, stream, 1, 15);

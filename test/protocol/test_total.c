@@ -7,7 +7,7 @@
 #include "test/check.h"
 #include "wire/limits.h"
 
-/* With what it says of itself, a total of `len` bytes makes such a frame. */
+/* Encode a TOTAL of `payload`, with all other fields, as a frame. */
 static int encode(struct payload *payload, struct frame *frame)
 {
     struct total total = {.tag = 7, .level = 9, .payload = payload};
@@ -20,7 +20,7 @@ static int encode(struct payload *payload, struct frame *frame)
     return r;
 }
 
-/* What was said is read. */
+/* A TOTAL is read as it was written. */
 TEST(a_total_is_read)
 {
     struct payload *payload;
@@ -41,15 +41,15 @@ TEST(a_total_is_read)
     payload_free(payload);
 }
 
-/* A packet that a frame could just have is too large with its set: that is
- * refused, before a byte of it is read. */
+/* A payload that just fits into a frame is too large together with its set: it
+ * is refused before any byte of it is read. */
 TEST(a_total_larger_than_a_frame_is_refused)
 {
     struct payload *payload;
     struct frame frame = {0};
 
     CHECK_OK(payload_new(&payload, 8));
-    payload->len = LIMIT_FRAME; /* it has not so many */
+    payload->len = LIMIT_FRAME; /* more than it has */
     CHECK_IS(encode(payload, &frame), -EMSGSIZE);
     CU_ASSERT_PTR_NULL(frame.payload);
     payload->len = 8;

@@ -5,7 +5,7 @@
 #include "wire/packet.h"
 #include "wire/ranks.h"
 
-/* What is to be returned for a packet: an empty answer has cost nothing. */
+/* The credit to return for a packet: an empty answer took none. */
 #define CREDIT(frame)                                                          \
     ((frame)->flags & FRAME_EMPTY ? 0 : (uint32_t)frame_len(frame))
 
@@ -32,8 +32,8 @@ static struct wave *make_wave(enum cop_sync sync)
     }                                                                          \
     static void pair_##name(struct wave *wave)
 
-/* Child `rank` in `slot` sends a packet of `sequence` with these flags, of
- * `count` back-ends. */
+/* Child `rank` in `slot` sends a packet with number `sequence` and these flags,
+ * of `count` back-ends. */
 static void put_frame(struct wave *wave,
                       uint32_t slot,
                       uint32_t rank,
@@ -52,7 +52,7 @@ static void put_frame(struct wave *wave,
     CHECK_OK(wave_put(wave, slot, rank, &frame, CREDIT(&frame), 0));
 }
 
-/* The last packet, of one back-end. */
+/* The last packet of its wave, of one back-end. */
 static void put_from(struct wave *wave,
                      uint32_t slot,
                      uint32_t rank,
@@ -61,13 +61,13 @@ static void put_from(struct wave *wave,
     put_frame(wave, slot, rank, sequence, FRAME_LAST, 1);
 }
 
-/* The same of a child whose rank is 10 more than its slot. */
+/* Likewise from a child whose rank is 10 more than its slot. */
 static void put_packet(struct wave *wave, uint32_t slot, uint64_t sequence)
 {
     put_from(wave, slot, slot + 10, sequence);
 }
 
-/* The next set has this number and this many packets. */
+/* Check that the next set has this number and this many packets. */
 static void check_set(struct wave *wave, uint64_t sequence, size_t count)
 {
     struct wave_set set;
@@ -99,7 +99,7 @@ PAIR(a_wave_waits_for_all, COP_WAIT_FOR_ALL)
     CU_ASSERT_EQUAL(wave_level(wave), 2);
 }
 
-/* PROTOCOL 4.1: only the packet flagged LAST answers its wave. */
+/* PROTOCOL 4.1: only the packet with the flag LAST answers its wave. */
 TEST(the_last_packet_answers)
 {
     struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
@@ -127,7 +127,7 @@ PAIR(an_empty_answer_counts, COP_WAIT_FOR_ALL)
     CU_ASSERT_EQUAL(set.contributors, 4);
 }
 
-/* Child 10 answers waves `first` to `last` with nothing, of `count` back-ends. */
+/* Child 10 sends empty answers `first` to `last`, of `count` back-ends. */
 static void put_empty(struct wave *wave,
                       uint64_t first,
                       uint64_t last,
@@ -180,8 +180,8 @@ PAIR(a_lost_child_is_not_waited_for, COP_WAIT_FOR_ALL)
     check_none(wave);
 }
 
-/* PROTOCOL 4.5: a child counts from the wave that it was told; what it sends
- * of earlier ones is late and comes alone, at once. */
+/* PROTOCOL 4.5: a child counts from the wave that it was told; its packets of
+ * earlier waves are late, and released alone, at once. */
 TEST(a_child_counts_from_its_wave_on)
 {
     struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
@@ -274,13 +274,13 @@ PAIR(time_out_releases_in_time, COP_TIME_OUT)
     CU_ASSERT_EQUAL(set.count, 1);
 }
 
-/* Wave `n` of `epoch`. */
+/* The number of wave `n` of `epoch`. */
 static uint64_t in_epoch(uint64_t epoch, uint64_t n)
 {
     return (epoch << PACKET_WAVE_BITS) + n;
 }
 
-/* Under time_out, when the time is up, the next set is this one. */
+/* Check that time_out releases this set at the time-out. */
 static void check_timed(struct wave *wave,
                         uint64_t sequence,
                         size_t count,
@@ -375,7 +375,7 @@ PAIR(many_parts_are_lent_one_by_one, COP_WAIT_FOR_ALL)
     CU_ASSERT_EQUAL(wave_bytes(wave), 0);
 }
 
-/* The next set has packets of just these ranks, in this order. */
+/* Check that the next set has packets of exactly these ranks, in this order. */
 static void check_order(struct wave *wave, const uint32_t *ranks, size_t count)
 {
     struct wave_set set;
@@ -386,8 +386,8 @@ static void check_order(struct wave *wave, const uint32_t *ranks, size_t count)
         CU_ASSERT_EQUAL(set.inlets[i], ranks[i]);
 }
 
-/* PROTOCOL 4.3a: a set is in the order of ranks, not of slots, also when a
- * child is lost and others come, one of them to its slot. */
+/* PROTOCOL 4.3a: a set is in order of rank, not of slot, also if a child is
+ * lost and others come, one of them into its slot. */
 TEST(a_set_is_in_the_order_of_ranks)
 {
     struct wave *wave = make_wave(COP_WAIT_FOR_ALL);
