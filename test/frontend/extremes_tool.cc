@@ -76,7 +76,7 @@ int ask(char *self, const char *filters)
     return 0;
 }
 
-// Those that a front-end fills in.
+// The structs that a front-end initialises.
 int check_sizes()
 {
     const cop_event event = COP_EVENT_INIT;

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # link.sh - for tests that compile programs with libcoppice, which source it.
 
-# link_with COMPILER... - run it with what libcoppice needs: the headers, the
-# library, and of CFLAGS only what it cannot be linked without.
+# link_with COMPILER... - run COMPILER with the headers and the library of
+# libcoppice, and with those of CFLAGS that linking needs.
 link_with() {
     for flag in ${CFLAGS:-}; do
         case $flag in

@@ -67,7 +67,7 @@ static void send_hashes(struct cop_network *network,
             return;
 }
 
-/* What was done for TAG_FILL. */
+/* The stream of TAG_FILL, and the number of packets sent. */
 static struct filled {
     struct cop_stream *stream;
     uint32_t sent;

@@ -128,7 +128,7 @@ TEST(a_commnode_dies_in_the_middle_of_its_launch)
     rmdir(folder);
 }
 
-/* No back-end is left: an error that says why, and nothing runs. */
+/* Without any back-end the launch fails with the reason, and nothing runs. */
 TEST(without_a_back_end_the_launch_fails)
 {
     char *argv[] = {tree_program("member"), (char *)(uintptr_t) "exit", NULL};

@@ -34,17 +34,17 @@ struct field_bounds {
     uint32_t parents[FIELD_NODES]; /* of each except the front-end */
     uint32_t faults;               /* crashes, breaks and stops together */
     uint32_t attempts;             /* of each node, in its life */
-    bool any;    /* an orphan may ask any internal node, at any height */
-    bool leaves; /* back-ends may be orphans; else they are inert */
-    bool stops;  /* stops are among the faults; always without waves */
-    bool twins;  /* the last internal node has one more back-end */
-    bool bushy;  /* a back-end below each commnode, not only the lowest */
-    bool late;   /* faults come when noticed; last records in one order */
-    bool needed; /* a state is only what can still matter */
-    bool
-        orderly; /* all is read of what a node sent that closes; else any part */
-    uint32_t waves; /* that each back-end sends on an exact stream; 0: there is
-                       none. Then frames of streams arrive in any order, and
+    bool any;       /* an orphan may ask any internal node, at any height */
+    bool leaves;    /* back-ends may be orphans; else they are inert */
+    bool stops;     /* stops are among the faults; always without waves */
+    bool twins;     /* the last internal node has one more back-end */
+    bool bushy;     /* a back-end below each commnode, not only the lowest */
+    bool late;      /* faults come when noticed; last records in one order */
+    bool needed;    /* a state is only what can still matter */
+    bool orderly;   /* everything that a closing node sent is read; else any
+                    part */
+    uint32_t waves; /* the packets of each back-end on an exact stream; 0: no
+                       stream. With waves, stream frames arrive in any order,
                        those of an adoption at once */
     enum field_rule without;
 };

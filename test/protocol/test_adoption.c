@@ -287,7 +287,7 @@ TEST(a_closing_candidate_refuses)
     CHECK_OK(control_encode(&control, &frame));
     frame.sequence = 1;
     alone_take(&it, TO_PARENT, frame);
-    /* it is told before its request */
+    /* refused before its ADOPT arrives */
     alone_step(&it, (struct event){.type = EVENT_LINK_UP,
                                    .link = TO_ANOTHER,
                                    .rank = 4,

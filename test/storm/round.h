@@ -89,7 +89,7 @@ struct shape {
     uint32_t fan_out[DEPTH_MAX];
 };
 
-/* A pseudo-random number below `below`; the state is the seed (splitmix64). */
+/* The mixing function of splitmix64. */
 static inline uint64_t mix(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -98,6 +98,7 @@ static inline uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* A pseudo-random number below `below`; `state`, at first the seed, advances. */
 static inline uint32_t draw(uint64_t *state, uint32_t below)
 {
     *state = mix(*state);
