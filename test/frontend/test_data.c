@@ -86,8 +86,8 @@ TEST_OF_TREES(packets_of_8_mib)
 }
 
 /* Send to a stopped member until a send is refused, after `timeout_ms`. Returns
- * the number of packets accepted. More than one window's worth: the windows on
- * the way down open one after the other. */
+ * the number of packets accepted, which varies: windows on the way down open
+ * one after the other. */
 static int fill(struct cop_stream *one, int timeout_ms)
 {
     static char bytes[64 << 10];

@@ -290,7 +290,7 @@ TEST(the_background_sleeps_while_a_thread_waits)
     unsigned long before, switches = 4;
 
     /* If this thread is late, the background thread rightly works: one passing
-       attempt of five is enough. */
+     * attempt of five is enough. */
     for (int i = 0; i < 5 && switches > 3; i++) {
         tree_check_sum(sum, 1, 2);
         before = other_switches();

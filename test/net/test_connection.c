@@ -392,7 +392,7 @@ TEST(a_repeated_heartbeat_wakes_no_process)
     CU_ASSERT_EQUAL(ends[0].frame_count, 3);
     CU_ASSERT_EQUAL(ends[0].part_count, 0);
     /* The system's clock ticks every 10 ms or less. Time between tick_ms and
-       the read makes the heartbeat earlier. */
+     * the read makes the heartbeat earlier. */
     CU_ASSERT(ends[0].heard_ms + 20 + (now_ms() - tick_ms) >= sent_ms);
     CU_ASSERT(ends[0].heard_ms <= came_ms + 20);
     finish();

@@ -73,8 +73,8 @@ static bool put(int fd, const void *bytes, size_t len)
     return true;
 }
 
-/* Send `frame`, whose payload is borrowed. Returns false if the link is closed.
- */
+/* Send `frame`, whose payload is borrowed. Returns false if the link is
+ * closed. */
 static bool say(struct villain *villain, const struct frame *frame)
 {
     unsigned char header[FRAME_HEAD_MAX];
