@@ -1,12 +1,12 @@
-/* places.c - a job whose processes stand where one wants them, for tests.
+/* places.c - a job whose processes wait where the test sends them.
  *
  *     places COUNT
  *
  * COUNT processes wait in load(). A line "TASK PLACE" on standard input, such
  * as "3 solve", sends one of them to another function (load, solve, store), and
- * "TASK end" ends it. When all are asleep where they shall be, the pids are
- * printed on one line, in their order, those that have ended too. All end with
- * the input. */
+ * "TASK end" ends it. When all sleep at their places, the program prints all
+ * pids on one line, in order, including those of processes that have ended. All
+ * processes end at the end of the input. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,11 +18,11 @@
 
 #define COUNT_MAX 256
 
-/* So that each function keeps its own frame on the stack. */
+/* Each function must keep its own frame on the stack. */
 #define FRAME          __attribute__((noinline))
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
-/* What one process is told, and says. */
+/* The pipes of one process: orders to it, and its replies. */
 struct pipes {
     int orders;
     int reached;
@@ -30,7 +30,7 @@ struct pipes {
 
 static const char *const places[] = {"load", "solve", "store", "end"};
 
-/* Say that we are at `place`, and wait for the next order. */
+/* Report that this process is at `place`, and wait for the next order. */
 FRAME static char next_order(const struct pipes *pipes, const char *place)
 {
     char order;
@@ -65,7 +65,7 @@ FRAME static char store(const struct pipes *pipes)
     return order;
 }
 
-/* The life of one process. */
+/* The main loop of one process. */
 FRAME static void run(const struct pipes *pipes)
 {
     char order = 0;
@@ -81,7 +81,7 @@ FRAME static void run(const struct pipes *pipes)
     _exit(EXIT_SUCCESS);
 }
 
-/* Start a process; its pipes' other ends are left in `*pipes`. */
+/* Start a process; `*pipes` gets the other ends of its pipes. */
 FRAME static pid_t start(struct pipes *pipes)
 {
     pid_t parent = getpid();
@@ -125,8 +125,8 @@ static bool is_asleep(pid_t pid)
     return end && end[1] == ' ' && end[2] == 'S';
 }
 
-/* Wait until a process is where it was sent, asleep: behind its word there is
- * nothing else that it could sleep in. */
+/* Wait until a process sleeps at its place. After its reply the process can
+ * sleep only there. */
 static int await(const struct pipes *pipes, pid_t pid)
 {
     char word;

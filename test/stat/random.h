@@ -5,7 +5,7 @@
 
 #include "test/stat/trees.h"
 
-/* The next number of a sequence that `*seed`, not 0, begins; below `end`. */
+/* The next number below `end` of the sequence that `*seed`, not 0, begins. */
 static inline uint32_t random_below(uint64_t *seed, uint32_t end)
 {
     *seed ^= *seed << 13;
@@ -14,8 +14,8 @@ static inline uint32_t random_below(uint64_t *seed, uint32_t end)
     return (uint32_t)(*seed >> 33) % end;
 }
 
-/* A tree of up to `most` stacks of tasks below `tasks`, from few functions, so
- * that trees have much in common. */
+/* A tree of up to `most` stacks of tasks below `tasks`. It has few functions,
+ * so that random trees share many nodes. */
 static inline struct tree *random_tree(uint64_t *seed,
                                        uint32_t most,
                                        uint32_t tasks)

@@ -5,7 +5,7 @@
 #include "stat/walk/traces.h"
 #include "test/check.h"
 
-/* The tree of one sample of `traces`, which is freed. */
+/* The tree of one sample of `traces`; frees `traces`. */
 static inline struct tree *tree_of(struct traces *traces)
 {
     struct tree *tree;
@@ -15,7 +15,7 @@ static inline struct tree *tree_of(struct traces *traces)
     return tree;
 }
 
-/* `tree`, which is taken and may be NULL, with one more sample. */
+/* `tree` with one more sample. `tree` is taken and may be NULL. */
 static inline struct tree *with_sample(struct tree *tree,
                                        struct traces *traces,
                                        uint64_t stop_ns)

@@ -1,4 +1,4 @@
-/* test_diff.c - looks that are read back, and what is different between two. */
+/* test_diff.c - looks that are read from files, and differences between two. */
 #include <errno.h>
 
 #include "stat/diff/comparison.h"
@@ -12,7 +12,7 @@
 #include "test/stat/random.h"
 #include "test/stat/trees.h"
 
-/* A look with all that one can have. */
+/* The parts of a valid look. */
 #define HEAD                                                                   \
     "{\"format\":\"coppice-stat\",\"version\":1,\"tasks\":3,"                  \
     "\"host_count\":1,\"samples\":1,\"stopped_ns\":5,\"full\":false,"
@@ -50,7 +50,7 @@ static int read_look(struct look **look, const char *text)
     return read_bytes(look, text, strlen(text), &error);
 }
 
-/* `text` is refused, and the sentence has `reason`. */
+/* Check that `text` is refused, and that the message contains `reason`. */
 static void check_refused(const char *text, const char *reason)
 {
     struct look *look = NULL;
@@ -64,8 +64,8 @@ static void check_refused(const char *text, const char *reason)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "look"));
 }
 
-/* What the macros say is a look; with anything wrong in it, it is none, and
- * the sentence says where. */
+/* The parts together are a valid look. With an error in any part the look is
+ * refused, and the message names the place. */
 TEST(what_contradicts_itself_is_refused)
 {
     struct look *look;
@@ -112,7 +112,7 @@ TEST(what_contradicts_itself_is_refused)
                   "nodes[0].ends[1].set");
 }
 
-/* Nor what agrees with the words of the format, but not with itself. */
+/* A file that keeps the format but contradicts itself is refused. */
 TEST(what_does_not_add_up_is_refused)
 {
     /* The set of a node is more, or less, than its ends add up to. */
@@ -147,7 +147,7 @@ TEST(what_does_not_add_up_is_refused)
                   "\"pids\":[7,8,9]},{\"name\":\"m\",\"set\":1,"
                   "\"pids\":[7]}]}",
                   "hosts[1].set: task 0");
-    /* When tasks moved, for some of them, twice, before it began. */
+    /* "progress" must have each task once, and no impossible numbers. */
     check_refused(HEAD SETS FRAMES NODES "\"progress\":[]," TAIL, "progress");
     check_refused(HEAD SETS FRAMES NODES
                   "\"progress\":[{\"set\":1,\"moved\":1,\"seen\":1},"
@@ -170,7 +170,7 @@ TEST(what_does_not_add_up_is_refused)
                   "without_rank[0].host");
 }
 
-/* However deep values are nested, and wherever the file ends. */
+/* Deeply nested values are refused, and files that end too early. */
 TEST(cut_and_nested_files_are_refused)
 {
     static const char whole[] = HEAD SETS FRAMES NODES TAIL;
@@ -201,7 +201,7 @@ static struct tree *job(uint32_t tasks, uint32_t step, uint32_t functions)
     return tree_of(traces);
 }
 
-/* What is written of `tree`; free it. */
+/* `tree` as JSON; the caller frees the text. */
 static char *written(const struct tree *tree, const struct targets *targets)
 {
     struct report_source source = {
@@ -220,7 +220,7 @@ static char *written(const struct tree *tree, const struct targets *targets)
     return text;
 }
 
-/* What was written is read as what it was, and written again as it was. */
+/* A look keeps its tree and its text when it is written and read again. */
 TEST(looks_round_trip)
 {
     struct targets targets = {0};
@@ -250,7 +250,7 @@ TEST(looks_round_trip)
     targets_fini(&targets);
 }
 
-/* A look at a made-up job, as it would be read. */
+/* A look at a made-up job, written and read. */
 static struct look *made_up(uint32_t tasks, uint32_t step, uint32_t functions)
 {
     struct tree *tree = job(tasks, step, functions);
@@ -276,7 +276,7 @@ static void give_pids(struct look *look, int32_t first, int32_t step)
                              (pid_t)(first + (int32_t)task * step), NULL));
 }
 
-/* Tasks that stayed and moved are those that comparing task by task finds. */
+/* A comparison task by task finds the same moved and unchanged tasks. */
 TEST(moves_are_those_of_each_task)
 {
     uint64_t seed = 17;
@@ -308,8 +308,8 @@ TEST(moves_are_those_of_each_task)
     }
 }
 
-/* Without ranks a task is its process, whatever number it has; with ranks, its
- * rank, whatever process it is. */
+/* Without ranks, a task is identified by its process; with ranks, by its rank.
+ */
 TEST(tasks_are_processes_or_ranks)
 {
     struct look *a = made_up(10, 1, 10);
@@ -321,7 +321,7 @@ TEST(tasks_are_processes_or_ranks)
     give_pids(a, 100, 1);
     give_pids(b, 109, -1);
     CHECK_OK(diff_new(&diff, a, b, &error));
-    /* Task t of A is task 9-t of B, elsewhere. */
+    /* Task t of A is task 9-t of B, at another place. */
     CU_ASSERT_EQUAL(tasks_count(diff->moved), 10);
     CU_ASSERT_EQUAL(diff->numbers[DIFF_B][3], 6);
     CU_ASSERT_EQUAL(diff_pid(diff, 3), 103);
@@ -331,7 +331,7 @@ TEST(tasks_are_processes_or_ranks)
     CHECK_OK(diff_new(&diff, a, b, &error));
     CU_ASSERT_EQUAL(tasks_count(diff->unchanged), 10);
     diff_free(diff);
-    /* Half of them are others. */
+    /* Half of the processes are other ones. */
     b->targets.ranked = false;
     give_pids(b, 105, 1);
     CHECK_OK(diff_new(&diff, a, b, &error));
@@ -350,7 +350,7 @@ TEST(tasks_are_processes_or_ranks)
     look_free(b);
 }
 
-/* Who could not be looked at has not moved and not stayed: it is not known. */
+/* A task that could not be looked at is unknown: not moved, not unchanged. */
 TEST(what_was_not_seen_is_not_known)
 {
     struct frame bad[] = {FRAME_NOT_WALKED("gone")};
@@ -383,8 +383,8 @@ TEST(what_was_not_seen_is_not_known)
     look_free(b);
 }
 
-/* A task that could not be walked is known by a member of its frame, and in
- * files of older versions by its function. It has one frame only. */
+/* The member "not_walked" of its frame marks a task that could not be walked,
+ * in older files the name of its function. Such a task has only one frame. */
 TEST(not_walked_is_read)
 {
     static const char *const frames[] = {
@@ -419,7 +419,7 @@ TEST(not_walked_is_read)
     }
 }
 
-/* `diff` as text of so many columns; free it. */
+/* `diff` as text of `width` columns; the caller frees it. */
 static char *drawn(const struct diff *diff, unsigned width, bool colour)
 {
     static const char *const names[] = {
@@ -436,8 +436,8 @@ static char *drawn(const struct diff *diff, unsigned width, bool colour)
     return text;
 }
 
-/* No line is wider than the terminal; each mark is there without colours, and
- * of a thousand moves there are not a thousand lines. */
+/* No line is wider than the terminal. Each mark is there without colours. A
+ * thousand moves do not take a thousand lines. */
 TEST(lines_fit_at_every_width)
 {
     static const unsigned widths[] = {40, 60, 80, 200};

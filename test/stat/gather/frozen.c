@@ -1,6 +1,6 @@
-/* frozen.c - a daemon of coppice-stat that stands still: `frozen joined` as
- * soon as it has joined, `frozen asked` when it is asked something; or that
- * lives and does not answer: `frozen mute`. */
+/* frozen.c - a daemon of coppice-stat that stops itself: `frozen joined` as
+ * soon as it has joined, `frozen asked` at the first request. `frozen mute`
+ * runs, but answers no request. */
 #include <coppice/coppice.h>
 #include <signal.h>
 #include <stdio.h>

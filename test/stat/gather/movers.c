@@ -1,12 +1,12 @@
 /* movers.c - one process that does what its argument says, until it is killed:
  * "loop" computes in refine_cell(), "nap" sleeps again and again at one place,
- * "poll" polls inside of a call of MPI, and "wait" waits for its input. */
+ * "poll" polls inside an MPI call, and "wait" waits for its input. */
 #include <sched.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* So that each function keeps its own frame on the stack. */
+/* Each function must keep its own frame on the stack. */
 #define FRAME          __attribute__((noinline))
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
@@ -41,7 +41,7 @@ FRAME static void doze(void)
         nanosleep(&nap, NULL);
 }
 
-/* As a library of MPI waits: it polls. */
+/* Waits as an MPI library does: it polls. */
 FRAME static int MPI_Barrier(int communicator)
 {
     while (communicator)

@@ -1,5 +1,5 @@
-/* short.c - preloaded: from when the file that TEST_SHORT names is there, there
- * is no memory for open_memstream(). */
+/* short.c - a preloaded library: as soon as the file $TEST_SHORT exists,
+ * open_memstream() fails with ENOMEM. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* stranger.c - asks the daemon DAEMON of coppice-stat, as another version might:
+/* stranger.c - sends the daemon DAEMON a request of another version:
  *
  *     stranger DAEMON
  *

@@ -1,5 +1,5 @@
-/* test_gather.c - looks at a job through daemons that freeze or are lost, in a
- * made-up network with a clock of its own. */
+/* test_gather.c - looks at a job while daemons freeze or are lost, in a made-up
+ * network with its own clock. */
 
 #include "stat/gather/gather.h"
 #include "stat/tree/frame.h"
@@ -9,22 +9,22 @@
 #define DAEMONS 8
 #define TASKS   16
 
-/* A look, and what came of it. */
+/* A look, and its results. */
 struct look {
     struct gather_options options;
     uint32_t tasks;
-    const char *hosts;  /* where processes are to be found; or NULL */
-    unsigned idles_max; /* the viewer ends it then; 0: after the first look */
+    const char *hosts;  /* to search for processes; or NULL */
+    unsigned idles_max; /* the viewer then ends; 0: after the first look */
     unsigned looks;     /* of the viewer */
     unsigned idles;
     unsigned ends;
-    char late_seen[512]; /* what the viewer was last told to be missing */
+    char late_seen[512]; /* the last text on missing tasks for the viewer */
     struct tree *tree;   /* the answer */
     struct cop_error late, error;
     uint64_t took_ms;
 };
 
-/* What was said and shown, line by line. */
+/* All lines that the look said and showed. */
 static char said[1 << 16];
 
 static void say(const char *line)
@@ -96,7 +96,7 @@ static int look_run(struct look *look)
     return r;
 }
 
-/* Follow the job until the viewer was idle `idles_max` times. */
+/* Follow the job until the viewer has been idle `idles_max` times. */
 static void look_follow(struct look *look, unsigned idles_max)
 {
     struct gather_viewer viewer = {take_look, take_idle, take_end, look};
@@ -115,7 +115,7 @@ static void look_end(struct look *look)
     world_end();
 }
 
-/* The text must have the words; else its end is printed. */
+/* Check that the text contains the words; if not, print the end of the text. */
 static void has(const char *text, const char *words)
 {
     size_t len = strlen(text);
@@ -126,7 +126,7 @@ static void has(const char *text, const char *words)
     CU_ASSERT_PTR_NOT_NULL(strstr(text, words));
 }
 
-/* Such tasks must stand where the function's name begins with `name`. */
+/* Check that the tasks in functions whose names begin with `name` are `set`. */
 static void stand(const struct look *look, const char *name, const char *set)
 {
     const struct tree *tree = look->tree;
@@ -152,7 +152,7 @@ static void three_places(const struct look *look)
     stand(look, "place_2", "2");
 }
 
-/* The tasks of daemon `rank`, of DAEMONS. */
+/* The tasks of daemon `rank`, as text. */
 static const char *tasks_of(uint32_t rank)
 {
     static char text[32];
@@ -164,7 +164,7 @@ static const char *tasks_of(uint32_t rank)
 #define TWO_MISSING "the answer is not whole: 2 of 16 tasks"
 #define LOST        "the daemon on localhost was lost: nobody has reached it"
 
-/* Nodes are given up after times that suit the time-out. */
+/* The time-out determines after which silence a node is lost. */
 TEST(silence_is_a_tenth_of_the_timeout_within_limits)
 {
     const uint32_t expected[][2] = {{1, 250},   {2, 250},   {3, 300},
@@ -189,8 +189,8 @@ TEST(silence_is_a_tenth_of_the_timeout_within_limits)
     }
 }
 
-/* Whichever daemon freezes between samples, all samples of the others come;
- * the look ends when it is lost. Names come from the others. */
+/* If any daemon freezes between samples, all samples of the others arrive. The
+ * look ends when the daemon is lost. The other daemons give the names. */
 TEST(a_frozen_daemon_does_not_end_the_samples)
 {
     uint32_t rank;
@@ -218,8 +218,8 @@ TEST(a_frozen_daemon_does_not_end_the_samples)
         }
 }
 
-/* A process may be stopped for as long as --max-stop says: so long a sample is
- * waited for, and longer, but not for ever. */
+/* A process may be stopped for the time of --max-stop: the wait for a sample is
+ * longer than that, but limited. */
 TEST(a_sample_may_take_as_long_as_max_stop)
 {
     const uint32_t max_stop_ms[] = {100, 30000};
@@ -242,8 +242,8 @@ TEST(a_sample_may_take_as_long_as_max_stop)
     }
 }
 
-/* A daemon that was seen, and answers, but sends no more samples: the reason is
- * not that it is of another version. */
+/* A daemon that has sent samples, and still answers, but sends no more samples,
+ * is not reported as another version. */
 TEST(a_daemon_that_is_late_is_not_called_another_version)
 {
     struct look look = look_new(60);
@@ -265,8 +265,8 @@ TEST(a_daemon_that_is_late_is_not_called_another_version)
     look_end(&look);
 }
 
-/* A watch ends when the others have not moved for long enough, and not when its
- * time is up, whether the frozen daemon is lost before that or after. */
+/* A watch ends when the other tasks have not moved for the given time, not at
+ * the time-out, whether the frozen daemon is lost before that or after. */
 TEST(a_watch_goes_on_without_a_frozen_daemon)
 {
     const uint64_t moves_ms[] = {0, 15000, 30000};
@@ -291,7 +291,7 @@ TEST(a_watch_goes_on_without_a_frozen_daemon)
     }
 }
 
-/* What always moves is watched until the time is up. */
+/* A watch of a task that always moves ends at the time-out. */
 TEST(a_watch_ends_at_its_timeout)
 {
     struct look look = look_new(60);
@@ -306,9 +306,9 @@ TEST(a_watch_ends_at_its_timeout)
     look_end(&look);
 }
 
-/* A daemon that freezes before its first answer, when it has joined or when it
- * is asked, is missing alone, with any time-out. (In 1 s the stream cannot be
- * opened without it.) */
+/* If a daemon freezes before its first answer, after joining or at the request,
+ * only that daemon is missing, with any time-out. (A time-out of 1 s is too
+ * short to open the stream without the daemon.) */
 TEST(a_daemon_frozen_before_its_answer_is_missing_alone)
 {
     const uint32_t timeouts_s[] = {1, 2, 8, 20, 32, 60, 120, 240};
@@ -332,8 +332,8 @@ TEST(a_daemon_frozen_before_its_answer_is_missing_alone)
         }
 }
 
-/* The same where it is not even lost in time: then the time-out is the reason,
- * and the look ends at it. */
+/* The same if the daemon is not lost before the time-out: the look ends at the
+ * time-out and gives it as the reason. */
 TEST(a_daemon_that_does_not_answer_in_time_is_missing)
 {
     struct look look = look_new(30);
@@ -351,8 +351,8 @@ TEST(a_daemon_that_does_not_answer_in_time_is_missing)
     look_end(&look);
 }
 
-/* When the only daemon is lost neither the next sample is waited for nor the
- * time-out. */
+/* When the only daemon is lost, the look waits neither for the next sample nor
+ * for the time-out. */
 TEST(the_loss_of_the_only_daemon_ends_the_samples)
 {
     const uint32_t watch_ms[] = {0, 3600000};
@@ -373,12 +373,12 @@ TEST(the_loss_of_the_only_daemon_ends_the_samples)
         has(said, "the daemon on localhost was lost: its 4 processes are not "
                   "looked at any more");
         has(look.late.text, "the answer is not whole: 4 of 4 tasks");
-        stand(&look, "ring+0x1", "1"); /* nobody is left to ask for names */
+        stand(&look, "ring+0x1", "1"); /* no daemon is left to give names */
         look_end(&look);
     }
 }
 
-/* Each sample puts the time-out off. */
+/* Each sample restarts the time-out. */
 TEST(many_samples_may_take_longer_than_the_timeout)
 {
     struct look look = look_new(2);
@@ -392,7 +392,7 @@ TEST(many_samples_may_take_longer_than_the_timeout)
     look_end(&look);
 }
 
-/* Names that do not come in time stay away. */
+/* Addresses whose names do not arrive in time stay without names. */
 TEST(names_are_waited_for_until_the_timeout)
 {
     struct look look = look_new(30);
@@ -407,7 +407,7 @@ TEST(names_are_waited_for_until_the_timeout)
     look_end(&look);
 }
 
-/* Nor do they hold up the next picture for long. */
+/* Late names delay the next picture by two seconds at most. */
 TEST(a_picture_waits_two_seconds_for_names)
 {
     struct look look = look_new(30);
@@ -416,12 +416,12 @@ TEST(a_picture_waits_two_seconds_for_names)
     world.is_mute = true;
     look_follow(&look, 0);
     CU_ASSERT_EQUAL(look.looks, 1);
-    CU_ASSERT_EQUAL(look.took_ms, 2000 + 2000); /* also of the last */
+    CU_ASSERT_EQUAL(look.took_ms, 2000 + 2000); /* also the last picture */
     look_end(&look);
 }
 
-/* A host whose daemon is lost before it says which processes it has is named,
- * and not waited for; those of the others are looked at. */
+/* If a daemon is lost before it lists its processes, the look names its host,
+ * does not wait for it, and looks at the processes of the other hosts. */
 TEST(a_host_that_does_not_find_its_processes_is_named)
 {
     struct look look = look_new(30);
@@ -438,8 +438,8 @@ TEST(a_host_that_does_not_find_its_processes_is_named)
     look_end(&look);
 }
 
-/* Samples that come without a pause do not keep the viewer from looking for
- * keys: it is idle after each. */
+/* Samples that arrive without a pause do not keep the viewer from reading keys:
+ * the viewer is idle after each sample. */
 TEST(each_packet_lets_keys_be_heard)
 {
     struct look look = look_new(30);
@@ -454,7 +454,7 @@ TEST(each_packet_lets_keys_be_heard)
     look_end(&look);
 }
 
-/* Nor from being shown, once a second. */
+/* Nor do such samples delay the picture, which is drawn once a second. */
 TEST(something_is_shown)
 {
     struct look look = look_new(30);
@@ -468,8 +468,8 @@ TEST(something_is_shown)
     look_end(&look);
 }
 
-/* Samples that come at once are one picture; where none comes there is none,
- * but the viewer is idle. */
+/* Samples that arrive together make one picture. Without a sample there is no
+ * picture, but the viewer is idle. */
 TEST(each_pause_shows_what_came)
 {
     struct look look = look_new(30);
@@ -477,7 +477,7 @@ TEST(each_pause_shows_what_came)
     world_begin(2);
     world.frozen = 2;
     world.frozen_ms = world.now_ms + 50;
-    world.held_ms = 1000; /* samples 2 to 11 are late, and come together */
+    world.held_ms = 1000; /* samples 2 to 11 are late, and arrive together */
     world.lost_ms = 1000000;
     /* One pause of 50 ms, and one idle, for each sample and half a sample. */
     look_follow(&look, 21 + 11);
@@ -488,7 +488,7 @@ TEST(each_pause_shows_what_came)
     look_end(&look);
 }
 
-/* A network that has ended ends it, which is told. */
+/* The end of the network ends the look, which reports the end. */
 TEST(the_end_is_told)
 {
     struct look look = look_new(30);
@@ -502,8 +502,7 @@ TEST(the_end_is_told)
     look_end(&look);
 }
 
-/* So does the loss of the last daemon, which is shown; no more is waited for.
- */
+/* The loss of the last daemon ends the look at once, and is shown. */
 TEST(the_loss_of_all_is_told)
 {
     struct look look = look_new(30);
@@ -523,7 +522,7 @@ TEST(the_loss_of_all_is_told)
 }
 
 /* A frozen daemon is missing from the picture as soon as the samples of the
- * others come; it is lost much later. */
+ * others arrive; it is lost much later. */
 TEST(a_frozen_daemon_is_missing_from_the_picture)
 {
     struct look look = look_new(30);
@@ -539,8 +538,8 @@ TEST(a_frozen_daemon_is_missing_from_the_picture)
     look_end(&look);
 }
 
-/* If no sample comes that is said once, after a time in which one would have
- * come though a daemon is frozen. */
+/* If no sample arrives, the look reports that once: after the time in which a
+ * sample would arrive even with a frozen daemon. */
 TEST(a_long_silence_is_told_once)
 {
     struct look look = look_new(20);

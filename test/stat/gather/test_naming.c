@@ -1,5 +1,5 @@
-/* test_naming.c - questions for names, and their answers: those that come late,
- * twice, or from a daemon that does not know the question. */
+/* test_naming.c - questions for names, and their answers: late answers, second
+ * answers, and answers to unknown questions. */
 #include <errno.h>
 
 #include "stat/gather/naming.h"
@@ -37,8 +37,8 @@ static uint32_t daemon_of(uint32_t task, void *arg)
     return task + 7;
 }
 
-/* The number of the question that `naming` asks now, which is about `count`
- * addresses, the first at `offset`. */
+/* Let `naming` ask, and check that its question is about `count` addresses, the
+ * first at `offset`. Returns the number of the question. */
 static uint32_t ask(const struct naming *naming,
                     uint32_t count,
                     uint64_t offset)
@@ -57,8 +57,8 @@ static uint32_t ask(const struct naming *naming,
     return question.number;
 }
 
-/* Take the answer to question `number`: at address `address` are `functions`,
- * ended by NULL, outermost first. Returns as naming_take(). */
+/* Take the answer to question `number`: `functions`, ended by NULL, outermost
+ * first, are at address `address`. Returns as naming_take(). */
 static int answer(struct naming *naming,
                   uint32_t number,
                   uint32_t address,
@@ -84,8 +84,8 @@ static int answer(struct naming *naming,
     return r;
 }
 
-/* The tree that `naming` makes has the functions `expected`, ended by NULL, one
- * under the other, with lines. */
+/* Check that the tree that `naming` makes has the functions `expected`, ended
+ * by NULL, each under the one before. */
 static void check_names(const struct naming *naming,
                         const char *const *expected)
 {
@@ -101,8 +101,8 @@ static void check_names(const struct naming *naming,
     tree_free(tree);
 }
 
-/* What is answered has names, inlined functions too; the first answer holds;
- * the rest is "module+0xoffset". */
+/* An answered address has names, also of inlined functions. The first answer
+ * counts. The other addresses are "module+0xoffset". */
 TEST(an_answer_gives_names)
 {
     const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
@@ -121,8 +121,8 @@ TEST(an_answer_gives_names)
     tree_free(tree);
 }
 
-/* Address 0 of one question is another one than of the next: an answer that
- * comes late is left alone. */
+/* Address 0 of one question is not address 0 of the next: late answers are
+ * ignored. */
 TEST(a_late_answer_is_not_taken)
 {
     const char *old[] = {"old", NULL}, *now[] = {"now", NULL};
@@ -135,7 +135,7 @@ TEST(a_late_answer_is_not_taken)
     CHECK_OK(naming_inherit(naming, before));
     second = ask(naming, 2, 0x30);
     CHECK_IS(answer(naming, first, 0, old), 0);
-    CHECK_IS(answer(naming, first, 9, old), 0); /* nor is it looked at */
+    CHECK_IS(answer(naming, first, 9, old), 0); /* not checked either */
     CU_ASSERT_EQUAL(naming_missing(naming), 2);
     CHECK_OK(answer(naming, second, 0, now));
     CU_ASSERT_EQUAL(naming_missing(naming), 1);
@@ -146,8 +146,8 @@ TEST(a_late_answer_is_not_taken)
     tree_free(trees[1]);
 }
 
-/* What an earlier tree knew is known in the next one, also when that one is
- * gone, and need not be answered again. */
+/* The next tree inherits the names of an earlier tree, also after the earlier
+ * tree is freed, and does not ask for them again. */
 TEST(what_is_known_stays)
 {
     const char *two[] = {"solve", "inlined", NULL}, *other[] = {"other", NULL};
@@ -168,7 +168,7 @@ TEST(what_is_known_stays)
     tree_free(trees[1]);
 }
 
-/* It stays known when those who knew it are silent: nobody is asked then. */
+/* Inherited names stay if all daemons are silent: then there is no question. */
 TEST(what_is_known_stays_without_anybody)
 {
     const char *two[] = {"solve", "inlined", NULL};

@@ -15,23 +15,23 @@
 #define WORLD_TASKS 64
 #define ANSWERS_MAX 64
 
-/* More than any look needs: it does not end. */
+/* More calls than any look needs: a look with more does not end. */
 #define CALLS_MAX 100000
 
-/* An orphan is given up after so long where the launch says nothing. */
+/* The default time after which an orphan gives up. */
 #define ORPHAN_MS 60000
 
 struct world world;
 
 static struct {
     struct traces *traces[DAEMONS_MAX + 1]; /* by rank */
-    uint32_t ranks[WORLD_TASKS];            /* by task */
+    uint32_t ranks[WORLD_TASKS];            /* of the daemons, by task */
     uint32_t tasks, samples, interval_ms;
     uint64_t asked_ms;
     uint32_t next; /* the number of the next sample */
     struct cop_packet *answers[ANSWERS_MAX];
     uint32_t answer_count, answers_taken;
-    uint64_t wave; /* of the packet that was received last */
+    uint64_t wave; /* of the last packet received */
     bool is_suspected, is_lost;
     unsigned calls; /* of cop_stream_receive() */
 } state;
@@ -77,7 +77,7 @@ static bool is_frozen(uint32_t rank, uint64_t at_ms)
     return rank != 0 && rank == world.frozen && at_ms >= world.frozen_ms;
 }
 
-/* When the frozen daemon is lost. */
+/* The time at which the frozen daemon is lost. */
 static uint64_t lost_at_ms(void)
 {
     return world.frozen == 0 || world.frozen_ms == WORLD_ASKED
@@ -91,7 +91,7 @@ static bool is_empty(uint64_t at_ms)
     return world.daemons == 1 && at_ms >= lost_at_ms();
 }
 
-/* Wait until `due_ms`, at most for `timeout_ms`. Returns whether it came. */
+/* Wait until `due_ms`, at most `timeout_ms`. Returns whether `due_ms` came. */
 static bool wait_until(uint64_t due_ms, uint64_t timeout_ms)
 {
     bool comes = due_ms <= world.now_ms + timeout_ms;
@@ -110,7 +110,7 @@ int cop_network_launch(struct cop_network **out,
 
     (void)error;
     world.times = launch->times;
-    /* Those beside it miss it, then one above; it may look for a parent. */
+    /* Its neighbours detect the loss, then its parent; an orphan may search. */
     if (world.lost_ms == 0) {
         world.held_ms = 2 * (uint64_t)silence_ms;
         world.lost_ms =
@@ -182,8 +182,8 @@ int cop_network_event(struct cop_network *network,
     return 0;
 }
 
-/* A daemon that freezes before it has opened the stream holds that up until it
- * is lost. */
+/* A daemon that freezes before it has opened the stream delays the opening
+ * until the daemon is lost. */
 int cop_stream_open(struct cop_stream **out,
                     struct cop_network *network,
                     const struct cop_communicator *communicator,
@@ -232,8 +232,8 @@ static void push_answer(struct cop_packet *packet)
     state.answers[state.answer_count++] = packet;
 }
 
-/* Each daemon but the frozen one has one process of each name, and knows nothing
- * of those whose pids it is asked about. */
+/* Each daemon but the frozen one finds one process for each name, and none for
+ * pids. */
 static void answer_find(const struct cop_packet *packet)
 {
     struct find find;
@@ -312,13 +312,13 @@ int cop_stream_send(struct cop_stream *stream,
     return 0;
 }
 
-/* When sample `number` is taken. */
+/* The time at which sample `number` is taken. */
 static uint64_t taken_ms(uint32_t number)
 {
     return state.asked_ms + (uint64_t)(number - 1) * state.interval_ms;
 }
 
-/* When the next sample is there; UINT64_MAX: never. */
+/* The time at which the next sample arrives; UINT64_MAX: never. */
 static uint64_t due_ms(void)
 {
     uint64_t taken = taken_ms(state.next);
@@ -333,8 +333,8 @@ static uint64_t due_ms(void)
                : taken;
 }
 
-/* What one daemon sends for the next sample. Tasks 1 and 2 have places of their
- * own, as in the hung ring. */
+/* The tree that one daemon sends for the next sample. Tasks 1 and 2 are at
+ * different places, as in the hung ring. */
 static struct tree *sample_of(uint32_t rank)
 {
     struct tree *tree;
@@ -374,7 +374,7 @@ static struct cop_packet *pack_sample(void)
     return packet;
 }
 
-/* Wait for what is due. Returns as cop_stream_receive(). */
+/* Wait until `due`. Returns as cop_stream_receive(). */
 static int wait_for(uint64_t due, int timeout_ms)
 {
     uint64_t stops = is_empty(lost_at_ms()) ? lost_at_ms() : UINT64_MAX;
@@ -421,7 +421,7 @@ uint64_t cop_packet_wave(const struct cop_packet *packet)
     return state.wave;
 }
 
-/* Until each daemon that lives has sent the first sample. */
+/* Returns when each live daemon has sent the first sample. */
 int cop_stream_sync(struct cop_stream *stream,
                     int timeout_ms,
                     struct cop_error *error)

@@ -1,4 +1,4 @@
-/* requests.c - ranks that wait for requests, each in a way of its own, for
+/* requests.c - ranks that wait for requests, each in a different way, for
  * messages that the last rank never sends. test-requests compiles it. */
 #include <mpi.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void wait_all(int last)
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
 }
 
-/* One of two is complete. */
+/* One of the two requests is complete. */
 static void wait_rest(int last)
 {
     MPI_Request requests[2];
@@ -42,7 +42,7 @@ static void wait_rest(int last)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
-/* The others are none. */
+/* The other requests are MPI_REQUEST_NULL. */
 static void wait_any(int last)
 {
     MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL,
@@ -79,7 +79,7 @@ static void wait_for_send(int last)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Ranks have other numbers there. */
+/* In `other` the ranks have different numbers. */
 static void wait_elsewhere(int last)
 {
     MPI_Request request;
@@ -99,7 +99,7 @@ static void wait_again(int last)
 
 int main(int argc, char **argv)
 {
-    /* Those that both MPIs tell of come first. */
+    /* The ways that coppice-stat can read in both MPIs come first. */
     static void (*const ways[])(int) = {
         wait_one, wait_all,  wait_rest,     wait_for_any, wait_elsewhere,
         wait_any, wait_some, wait_for_send, wait_again};

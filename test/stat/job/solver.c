@@ -1,10 +1,10 @@
-/* solver.c - a process of a job, for tests: says so on standard output, and waits
- * until its input ends.
+/* solver.c - a process of a job, for tests: prints its pid, and waits until its
+ * input ends.
  *
  *     solver [PLACE]
  *
- * PLACE is where it waits: "exchange" (the default), "refine", or "system", in a
- * program that it has started. With "end" it ends at once. */
+ * PLACE is where it waits: "exchange" (the default), "refine", or "system", for
+ * a program that it has started. With "end" it exits at once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

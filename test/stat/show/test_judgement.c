@@ -1,4 +1,4 @@
-/* test_judgement.c - the sentence that says what tasks do. */
+/* test_judgement.c - the sentence that says what the tasks are doing. */
 #include "stat/show/judgement.h"
 #include "stat/show/report.h"
 #include "stat/tree/frame.h"
@@ -37,7 +37,7 @@ static void check_stack(const struct frame *frames,
     check_judgement(traces, NULL, expected);
 }
 
-/* The judgement names the program's function, not those of its language's
+/* The judgement names the program's function, not functions of the language's
  * library, and shortens names as the picture does. */
 TEST(judgements_name_functions_of_the_program)
 {
@@ -112,7 +112,7 @@ static void add_waiting(struct traces *traces,
     CHECK_OK(traces_add(traces, task, frames, 3));
 }
 
-/* ... which passes a tag. */
+/* Add a thread of `task` that waits in `call`, which passes a tag. */
 static void add_tagged(struct traces *traces,
                        uint32_t task,
                        const char *call,
@@ -127,7 +127,7 @@ static void add_tagged(struct traces *traces,
     CHECK_OK(traces_add(traces, task, frames, 4));
 }
 
-/* Tasks with locks at the same places are told of once, and each other one. */
+/* Tasks with locks at the same places are described once, other tasks each. */
 TEST(judgements_name_the_locks_of_each_task)
 {
     static const char call[] = "pthread_mutex_lock";
@@ -150,8 +150,8 @@ TEST(judgements_name_the_locks_of_each_task)
         "of 1 more task; 2 of 3 tasks are in ");
 }
 
-/* Threads that wait for one that is in no circle are told of, and where that one
- * is, once for tasks that are alike. */
+/* The judgement names threads that wait for a thread outside any cycle, and the
+ * place of that thread; once for tasks that are alike. */
 TEST(judgements_name_the_owner_of_a_mutex)
 {
     static const char call[] = "pthread_mutex_lock";
@@ -184,7 +184,7 @@ TEST(judgements_name_the_owner_of_a_mutex)
                     "mutex that thread 10 holds; ");
 }
 
-/* Four places of a task's threads are told of. */
+/* The judgement names four places of a task's threads and counts the others. */
 TEST(judgements_count_the_other_places)
 {
     const char *functions[] = {"a", "b", "c", "d", "e", "f"};

@@ -1,4 +1,4 @@
-/* test_render.c - classes, the picture and the dot file, as text. */
+/* test_render.c - the picture, the classes and the judgement, as text. */
 #include "stat/show/columns.h"
 #include "stat/show/render.h"
 #include "stat/show/report.h"
@@ -14,7 +14,7 @@
         "main", "ring.c", 90, "", 0, false                                     \
     }
 
-/* The ring of 16 with one that stalls. */
+/* The ring of 16 tasks, one of which stalls. */
 static struct tree *ring_tree(uint32_t samples)
 {
     struct frame stall[] = {MAIN,
@@ -49,7 +49,7 @@ static struct tree *ring_tree(uint32_t samples)
     return settled(tree);
 }
 
-/* The text of `tree`, of which nothing is kept; free it. */
+/* The text of `tree`, for the caller to free. Frees `tree`. */
 static char *drawn(struct tree *tree,
                    const struct report_source *source,
                    unsigned width,
@@ -79,8 +79,8 @@ static void check_text(char *text, const char *expected)
     free(text);
 }
 
-/* Three classes: fewest first, outliers marked, the C library on the line of
- * its caller, the inside of pthread an ellipsis; small classes with hosts. */
+/* Three classes: smallest first, outliers marked, C library functions on their
+ * callers' lines, an ellipsis for the inside of pthread; hosts if few. */
 TEST(the_ring_has_three_classes)
 {
     struct targets targets = {0};
@@ -116,7 +116,7 @@ TEST(the_ring_has_three_classes)
     targets_fini(&targets);
 }
 
-/* All of it: the inside of pthread too. */
+/* A full picture shows also the inside of pthread. */
 TEST(full_pictures_leave_nothing_out)
 {
     struct report_source source = {
@@ -146,7 +146,7 @@ TEST(full_pictures_leave_nothing_out)
         "0.2 s)\n");
 }
 
-/* Each line of a narrow picture fits; marks get shorter, but are not lost. */
+/* Each line of a narrow picture fits. Marks get shorter, but stay. */
 TEST(narrow_pictures_are_cut)
 {
     struct report_source source = {
@@ -176,8 +176,8 @@ TEST(narrow_pictures_are_cut)
                "  samples, 0.2 s)\n");
 }
 
-/* One class: no outlier, whatever the counts. A trace that ends where others
- * go on has a line of its own. */
+/* One class has no outlier, whatever its counts. A stack that ends where other
+ * stacks go on has its own line, "(here)". */
 TEST(ends_inside_are_shown)
 {
     struct report_source source = {.hosts = 2, .samples = 1};
@@ -199,8 +199,8 @@ TEST(ends_inside_are_shown)
                "(1 sample)\n");
 }
 
-/* Of a function with several lines judgement and picture name the one of each
- * call, unless that is made from several too. */
+/* If a function has several lines, judgement and picture name the line of each
+ * call, unless that call too is made from several lines. */
 TEST(judgements_name_the_line_of_a_call)
 {
     static const struct made_call calls[] = {
@@ -220,7 +220,7 @@ TEST(judgements_name_the_line_of_a_call)
     free(text);
 }
 
-/* A task that has ended cannot move. */
+/* A task that has ended cannot move: the judgement is about the others. */
 TEST(judgements_say_that_others_have_not_moved)
 {
     const struct frame exited = FRAME_NOTE(FRAME_EXITED);
@@ -249,7 +249,7 @@ TEST(judgements_say_that_others_have_not_moved)
     }
 }
 
-/* With --full the runtime's own threads are last. */
+/* With --full the threads of the runtime are last. */
 TEST(progress_threads_are_drawn_last)
 {
     const struct frame own[] = {{"progress_engine", "", 0, "", 0, false},
@@ -267,7 +267,7 @@ TEST(progress_threads_are_drawn_last)
     free(text);
 }
 
-/* The first thread of an OpenMP region began elsewhere, but does as others. */
+/* A thread that began in another function, but waits as the others, is none. */
 TEST(who_does_as_others_is_no_outlier)
 {
     struct report_source source = {.hosts = 1, .samples = 1, .threads = true};
@@ -293,7 +293,7 @@ TEST(who_does_as_others_is_no_outlier)
     free(text);
 }
 
-/* A chain that all tasks share is one line, its ends named. */
+/* A chain of frames that all tasks share is one line: its first and a count. */
 TEST(long_chains_are_counted)
 {
     struct report_source source = {.hosts = 1, .samples = 1};
@@ -325,7 +325,7 @@ TEST(long_chains_are_counted)
                "(1 sample)\n");
 }
 
-/* A thousand classes: the smallest and the largest, and how many others. */
+/* A thousand classes: the smallest, the largest, and the number of others. */
 TEST(a_thousand_classes_are_bounded)
 {
     struct report_source source = {.hosts = 1, .samples = 1};
@@ -356,8 +356,8 @@ TEST(a_thousand_classes_are_bounded)
     free(text);
 }
 
-/* Tasks at different places inside one call of MPI behave alike, unless all
- * is to be seen; in several samples, too, they have not moved. */
+/* Tasks at different places inside one MPI call behave alike, and have not
+ * moved between samples, unless the picture is full. */
 TEST(the_inside_of_mpi_makes_no_classes)
 {
     struct report_source source = {
@@ -390,8 +390,8 @@ TEST(the_inside_of_mpi_makes_no_classes)
     tree_free(tree);
 }
 
-/* A task whose first thread rests is not unchanged while others of its threads
- * compute, alone or as those of its neighbour do; one with two that rest is. */
+/* A task whose first thread rests is not unchanged while its other thread
+ * computes. A task with two threads that rest is unchanged. */
 TEST(who_computes_is_not_unchanged)
 {
     struct report_source source = {
@@ -425,7 +425,7 @@ TEST(who_computes_is_not_unchanged)
     tree_free(tree);
 }
 
-/* A task that came from another outermost function has left that. */
+/* A task that came from another outermost function has left that function. */
 TEST(what_came_from_elsewhere_left_it)
 {
     struct report_source source = {
@@ -449,8 +449,8 @@ TEST(what_came_from_elsewhere_left_it)
     free(text);
 }
 
-/* What is somewhere else in each sample is unchanged for none; what has come
- * in the last but one, for two. */
+/* A task that is elsewhere in each sample is not unchanged. A task that arrived
+ * in the last sample but one is unchanged for two samples. */
 TEST(what_moves_is_not_unchanged)
 {
     struct report_source source = {
@@ -483,7 +483,7 @@ TEST(what_moves_is_not_unchanged)
     free(text);
 }
 
-/* `text` without terminal colours, in place. */
+/* Remove terminal colours from `text`, in place. */
 static void strip_colours(char *text)
 {
     char *to = text;
@@ -497,9 +497,9 @@ static void strip_colours(char *text)
     *to = '\0';
 }
 
-/* No line of `tree` is wider than the terminal, the count of tasks stands on
- * each line of the tree, and colours change nothing but colours. Nothing is
- * kept of it. */
+/* Check that no line of `tree` is wider than the terminal, that the number of
+ * tasks is there, and that colours change nothing but colours. `tree` is
+ * borrowed. */
 static void check_width(struct tree *tree, unsigned width, uint32_t tasks)
 {
     struct report_source source = {
@@ -530,8 +530,8 @@ static void check_width(struct tree *tree, unsigned width, uint32_t tasks)
     free(plain);
 }
 
-/* A job of more than a million tasks in `classes` classes, under names that are
- * long, not ASCII, and hostile to terminals; all ran `depth` deep. */
+/* A job of more than a million tasks in `classes` classes, with names that are
+ * long, not ASCII, and hostile to terminals. */
 static struct tree *large_tree(uint32_t classes)
 {
     struct frame main_frame = {
@@ -566,7 +566,7 @@ static struct tree *large_tree(uint32_t classes)
     return tree;
 }
 
-/* At every width, with and without colour, a thousand classes and one. */
+/* One class and a thousand classes, at every width, with and without colour. */
 TEST(lines_fit_at_every_width)
 {
     static const unsigned widths[] = {40, 41, 60, 80, 100, 200};

@@ -1,4 +1,4 @@
-/* test_short.c - long names of C++ and Rust as pictures show them. */
+/* test_short.c - long names of C++ and Rust, shortened for pictures. */
 #include "stat/show/short.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ TEST(long_names_are_shown_short)
     }
 }
 
-/* Names come from files of others: any bytes give a text, not much longer. */
+/* Names come from untrusted files: any bytes give a text, not much longer. */
 TEST(any_name_has_a_text)
 {
     static const char alphabet[] = "<<>>(()){}[]-=: ,aoperator";

@@ -1,5 +1,5 @@
-/* samples.c - what the daemons of a made-up job send, for test_heal: one line
- * for each packet, with the packet's bytes in hexadecimal. */
+/* samples.c - prints the packets of the daemons of a made-up job for test_heal:
+ * one line for each packet, with the packet's bytes in hexadecimal. */
 #include "stat/tree/tree.h"
 #include "stat/walk/traces.h"
 #include "test/stat/random.h"

@@ -1,4 +1,4 @@
-/* test_classes.c - which tasks behave alike, inside of runtimes and outside. */
+/* test_classes.c - which tasks behave alike, inside and outside runtimes. */
 
 #include "stat/tree/classes.h"
 #include "stat/tree/frame.h"
@@ -10,7 +10,7 @@
         name, "", 0, "", 0, false                                              \
     }
 
-/* The classes of `tree` are the sets `expected`, in words. */
+/* Check that the classes of `tree` are the sets `expected`, as text. */
 static void check_classes(const struct tree *tree,
                           enum classes_ends ends,
                           const char *const *expected)
@@ -27,9 +27,9 @@ static void check_classes(const struct tree *tree,
     classes_free(classes);
 }
 
-/* Ten ranks in one barrier, each in another frame of its progress engine, one
- * in MPI_Waitall, one before its send; and each with a progress thread that is
- * in one of two places. */
+/* Ten ranks are in one barrier, in different frames of its progress engine; one
+ * is in MPI_Waitall, one before its send. Each has a progress thread at one of
+ * two places. */
 static struct tree *spinning_tree(void)
 {
     static const char *const spots[] = {"ucp_worker_progress", "sched_yield",
@@ -78,8 +78,8 @@ TEST(full_classes_look_inside)
     tree_free(tree);
 }
 
-/* A task that has only threads of the runtime's own is compared by these, and
- * apart from those that are only there too. */
+/* A task that has only threads of the runtime is compared by these threads, and
+ * differs from tasks that also have other threads. */
 TEST(nobody_is_left_out)
 {
     static const char *const expected[] = {"0", "1", "2", NULL};
@@ -101,8 +101,8 @@ TEST(nobody_is_left_out)
     tree_free(tree);
 }
 
-/* Tasks with the same ends are alike, wherever they are; a task with two
- * threads is not like one with one of them. */
+/* Tasks with the same ends are alike. A task with two threads is not like a
+ * task with only one of them. */
 TEST(classes_are_exact)
 {
     static const char *const expected[] = {"1", "3", "0,2", NULL};
@@ -122,7 +122,7 @@ TEST(classes_are_exact)
     tree_free(tree);
 }
 
-/* Waits for a mutex are one place, but differ by their callers. */
+/* All waits for a mutex are one place, but differ by their callers. */
 TEST(callers_of_a_mutex_differ)
 {
     static const char *const expected[] = {"1", "0,2", NULL};

@@ -1,4 +1,4 @@
-/* test_fold.c - the depth of a recursion is no place. */
+/* test_fold.c - folding removes the depth of a recursion from a stack. */
 #include "stat/tree/fold.h"
 
 #include "test/check.h"
@@ -61,7 +61,7 @@ TEST(turns_of_a_recursion_are_one)
     CU_ASSERT_EQUAL(i, 18);
 }
 
-/* The innermost turn is the one that has called what follows. */
+/* The innermost turn of the recursion is the caller of the next frame. */
 TEST(lines_are_those_of_the_innermost_turn)
 {
     struct fold fold;

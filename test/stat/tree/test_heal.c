@@ -1,6 +1,6 @@
-/* test_heal.c - merged stacks in a tree that loses commnodes: what the
- * front-end has is what it has when nobody dies. In the simulated world, with
- * the filter itself; equal trees are equal bytes. */
+/* test_heal.c - merged stacks in a tree that loses commnodes: the front-end's
+ * result is the same as without a loss. The simulated world runs the filter
+ * itself; equal trees are equal bytes. */
 #include "test/sim/scenario.h"
 
 #define SHAPE   "0(1(3(7,8,9),4(10,11,12)),2(5(13,14,15),6(16,17,18)))"
@@ -16,7 +16,7 @@ struct packets {
     uint32_t len[DAEMONS][SAMPLES];
 };
 
-/* The state that the front-end was told last. */
+/* The last state reported to the front-end. */
 static unsigned char state[1 << 20];
 static size_t state_len;
 
@@ -41,7 +41,7 @@ static void told(struct sim *sim,
     cop_packet_free(packet);
 }
 
-/* Have the packets made up for this seed. */
+/* Let `samples` make up the packets for this seed. */
 static void read_packets(struct packets *packets, unsigned seed)
 {
     const char *build = getenv("BUILD");
@@ -67,8 +67,8 @@ static void read_packets(struct packets *packets, unsigned seed)
     CU_ASSERT_EQUAL(pclose(pipe), 0);
 }
 
-/* Send all packets while commnodes die, and leave the front-end's state in
- * `state`. */
+/* Send all packets while `kills` commnodes die; then store the state of the
+ * front-end in `state`. */
 static void run(const struct packets *packets, unsigned seed, unsigned kills)
 {
     struct sim_config config = {.trace = 0};
@@ -96,13 +96,13 @@ static void run(const struct packets *packets, unsigned seed, unsigned kills)
     sim_run(sim, 3000);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     state_len = 0;
-    sim_watch(sim, &watch); /* in the place of the script's */
+    sim_watch(sim, &watch); /* instead of the script's */
     CHECK_OK(sim_ask_state(sim, stream));
     sim_run(sim, 100);
     sim_end(sim);
 }
 
-/* PROTOCOL 9: with failures and without, the same tree. */
+/* PROTOCOL 9: failures do not change the tree. */
 TEST(the_same_tree_with_failures)
 {
     static struct packets packets;

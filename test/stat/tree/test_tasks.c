@@ -8,7 +8,7 @@
 
 #define MODEL 200
 
-/* A set and what it must be. */
+/* A set, and its model. */
 struct pair {
     struct tasks *tasks;
     bool in[MODEL];
@@ -22,7 +22,7 @@ static struct tasks *make(const struct tasks_range *ranges, size_t count)
     return tasks;
 }
 
-/* Sparse, strided or dense, by chance. */
+/* A random set: sparse, strided or dense. */
 static struct pair random_pair(uint64_t *seed)
 {
     struct tasks_range ranges[MODEL];
@@ -63,7 +63,7 @@ static void check_members(const struct tasks *tasks, const bool *in)
     CU_ASSERT_EQUAL(tasks_count(tasks), count);
 }
 
-/* Union, difference and intersection are those of the members. */
+/* Union, difference and intersection agree with the model. */
 TEST(operations_are_those_of_sets)
 {
     static const enum tasks_op ops[] = {TASKS_UNION, TASKS_MINUS, TASKS_BOTH};
@@ -93,7 +93,7 @@ TEST(operations_are_those_of_sets)
     }
 }
 
-/* What is packed comes back, and equal sets have equal bytes. */
+/* Packing and unpacking returns the same set; equal sets have equal bytes. */
 TEST(packing_round_trips)
 {
     uint64_t seed = 7;
@@ -167,7 +167,7 @@ TEST(irregular_sets_cost_a_bitmap)
     tasks_free(again);
 }
 
-/* Damaged bytes are refused, or are another set's bytes; nothing else. */
+/* Damaged bytes are refused, unless they are the bytes of another set. */
 TEST(hostile_bytes_are_refused)
 {
     static const unsigned char reaches_too_far[] = {0xfe, 0xff, 0xff,
@@ -215,7 +215,7 @@ static void check_text(const struct tasks_range *ranges,
     tasks_free(tasks);
 }
 
-/* For people: ranges, strides, and an end where there is no room. */
+/* The text has ranges and strides, and ends with "..." if there is no room. */
 TEST(text_is_for_people)
 {
     struct tasks_range two[] = {{3, 15}, {0, 0}};
@@ -233,7 +233,7 @@ TEST(text_is_for_people)
     check_text(many, 3, 10, "10-20,...");
 }
 
-/* Ranges that make no sense are refused. */
+/* Reversed ranges and ranges beyond the limit are refused. */
 TEST(bad_ranges_are_refused)
 {
     struct tasks_range reversed = {2, 1};

@@ -54,8 +54,8 @@ TEST(joining_obeys_its_laws)
     }
 }
 
-/* What a difference leaves out is what the older one has: joined to it, the
- * newer one is there again; and nothing is new about the same tree. */
+/* The older tree joined with the difference is the newer tree. The difference
+ * between a tree and itself is empty. */
 TEST(differences_join_to_the_newer)
 {
     uint64_t seed = 2;
@@ -85,7 +85,7 @@ TEST(differences_join_to_the_newer)
     }
 }
 
-/* Joining many at once is joining them one after another. */
+/* Joining many trees at once gives the same as joining them one by one. */
 TEST(joining_all_is_joining_each)
 {
     uint64_t seed = 3;
@@ -126,8 +126,8 @@ static struct tree *sample(struct traces *traces,
     return tree;
 }
 
-/* What moves is said again, what does not is a number; of a task that is in
- * both, the tree in which it moved later has the say. */
+/* A sample has the stacks of tasks that moved, and a count for the others. If
+ * both trees have a task, the tree in which it moved later counts. */
 TEST(who_moved_later_has_the_say)
 {
     struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
@@ -158,7 +158,7 @@ TEST(who_moved_later_has_the_say)
     all = join(still, moved);
     CHECK_OK(tree_settle(&settled, all));
     CU_ASSERT_EQUAL_FATAL(settled->end_count, 2);
-    /* in order of the functions: send, wait */
+    /* in the order of their functions: send, wait */
     CU_ASSERT_EQUAL(settled->ends[0].samples, 1);
     CU_ASSERT_EQUAL(settled->ends[0].threads, 2);
     CU_ASSERT_EQUAL(settled->ends[1].samples, 2);
@@ -172,7 +172,7 @@ TEST(who_moved_later_has_the_say)
     traces_free(traces);
 }
 
-/* A packet gives the tree back. */
+/* Packing and unpacking returns the same tree. */
 TEST(packing_round_trips)
 {
     uint64_t seed = 4;
@@ -192,8 +192,8 @@ TEST(packing_round_trips)
     }
 }
 
-/* Every value of a packet may lie: nothing but a tree comes out. Whatever is
- * taken has one form, so that packing it again gives the same tree. */
+/* Any value of a packet may be false: unpacking fails, or gives a valid tree in
+ * its one form, which does not change when it is joined with itself. */
 TEST(hostile_packets_are_refused)
 {
     uint64_t seed = 5;
@@ -237,7 +237,7 @@ TEST(hostile_packets_are_refused)
     CU_ASSERT(refused > 2000);
 }
 
-/* Write `number`, 7 bits a byte, behind what is there. */
+/* Append `number`, 7 bits a byte. */
 static void put(unsigned char *bytes, uint32_t *len, uint32_t number)
 {
     for (; number >= 0x80; number >>= 7)
@@ -245,8 +245,8 @@ static void put(unsigned char *bytes, uint32_t *len, uint32_t number)
     bytes[(*len)++] = (unsigned char)number;
 }
 
-/* A packet with the set of all tasks, and `count` that are every second task:
- * some bytes, and 64 MB, each. */
+/* A packet with the set of all tasks, and `count` sets of every second task;
+ * each of these sets is a few bytes in the packet, and 64 MB in memory. */
 static struct cop_packet *strided_sets(uint32_t count)
 {
     unsigned char bytes[256] = {0};
@@ -274,7 +274,7 @@ static struct cop_packet *strided_sets(uint32_t count)
     return packet;
 }
 
-/* Six bytes are a set of 64 MB: a packet has only so many of these. */
+/* Six bytes can be a set of 64 MB: the sets of a packet have a common limit. */
 TEST(sets_together_have_a_limit)
 {
     struct cop_packet *packet = strided_sets(2);
@@ -288,9 +288,9 @@ TEST(sets_together_have_a_limit)
     cop_packet_free(packet);
 }
 
-/* A packet of task 0 at a frame "a", whose flag is `not_walked` and whose line
- * is `line`; `below`: a frame "b" is under it. It is one thread there, with
- * `tids` ids: 0 and so on. */
+/* Unpack a packet of task 0 at frame "a" with the flag `not_walked` and line
+ * `line`; if `below`, frame "b" is under "a". The task has one thread there,
+ * with `tids` thread ids: 0 and so on. */
 static int unpack_one(uint32_t not_walked,
                       uint32_t line,
                       bool below,
@@ -323,7 +323,7 @@ static int unpack_one(uint32_t not_walked,
     put(bytes, &len, 2);
     put(bytes, &len, 0);
     put(bytes, &len, 0);
-    put(bytes, &len, tids > 0); /* the same of threads */
+    put(bytes, &len, tids > 0); /* the same for threads */
     if (tids > 0) {
         put(bytes, &len, 2);
         put(bytes, &len, (tids - 1) << 1);
@@ -351,7 +351,7 @@ static int unpack_one(uint32_t not_walked,
     return r;
 }
 
-/* What could not be walked has a reason, and neither a place nor a stack. */
+/* A task that could not be walked has a reason, but no line and no stack. */
 TEST(not_walked_is_checked)
 {
     CHECK_OK(unpack_one(0, 7, true, 0));
@@ -362,14 +362,14 @@ TEST(not_walked_is_checked)
     CHECK_IS(unpack_one(1, 0, true, 0), -EBADMSG);
 }
 
-/* An end has no other number of thread ids than of threads. */
+/* An end has as many thread ids as threads. */
 TEST(thread_ids_are_checked)
 {
     CHECK_OK(unpack_one(0, 7, true, 1));
     CHECK_IS(unpack_one(0, 7, true, 2), -EBADMSG);
 }
 
-/* A packet of another format is no tree. */
+/* A packet with another format is refused. */
 TEST(other_formats_are_refused)
 {
     struct cop_packet *packet;
@@ -380,7 +380,7 @@ TEST(other_formats_are_refused)
     cop_packet_free(packet);
 }
 
-/* Under a node are the tasks of all ends at and below it. */
+/* tree_under() gives each node the tasks of all ends at and below it. */
 TEST(under_a_node_is_its_subtree)
 {
     uint64_t seed = 6;
@@ -415,8 +415,8 @@ TEST(under_a_node_is_its_subtree)
     }
 }
 
-/* Who follows a task for long has where it is now, and for how long: nothing
- * grows, in what is sent or in what is kept. */
+/* A follower keeps where each task is now, and since when: neither the samples
+ * nor the joined tree grow. */
 TEST(followers_keep_the_present)
 {
     struct frame mover[] = {{"main", "m.c", 1, "", 0, false},
@@ -445,7 +445,7 @@ TEST(followers_keep_the_present)
         tree_free(more);
         tree = both;
     }
-    /* It came to f100 with sample 300. */
+    /* The mover arrived at f100 in sample 300. */
     CU_ASSERT_EQUAL_FATAL(tree->progress_count, 2);
     CU_ASSERT_EQUAL(tree->progress[0].moved, 1);
     CU_ASSERT_EQUAL(tree->progress[1].moved, 300);

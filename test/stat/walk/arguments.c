@@ -1,6 +1,6 @@
-/* arguments.c - calls each of `callers` (arguments.py) in a thread of its own.
- * MPI_Recv() prints which one it is, and what it was given, and never returns.
- * test-arguments compiles it. */
+/* arguments.c - calls each of `callers` (arguments.py) in a separate thread.
+ * MPI_Recv() prints the number of the caller and its arguments, and never
+ * returns. test-arguments compiles it. */
 #include "arguments.h"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ int MPI_Recv(void *buffer,
 {
     (void)buffer, (void)count, (void)type, (void)communicator, (void)status;
     printf("%d %d %d\n", number, source, tag);
-    /* As a real one, it uses the registers that it must give back. */
+    /* Like a real MPI_Recv(), it uses the callee-saved registers. */
     __asm__ volatile("xor %%rbx, %%rbx; xor %%r12, %%r12; xor %%r13, %%r13;"
                      "xor %%r14, %%r14; xor %%r15, %%r15" ::
                          : "rbx", "r12", "r13", "r14", "r15");

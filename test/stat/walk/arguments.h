@@ -14,10 +14,10 @@ extern const int caller_count;
 /* Changes what `token` points to. */
 void note(int *token);
 
-/* Tells the rank of this thread, and how many there are; leaves `part`. */
+/* Gives the rank of this thread, and the number of ranks; ignores `part`. */
 void ask(int *rank, int *size, struct part *part);
 
-/* Without MPI; with the types of MPICH. */
+/* Not of MPI, but with the types of MPICH. */
 int MPI_Recv(void *buffer,
              int count,
              int type,

@@ -1,5 +1,5 @@
-/* calls.c - calls CALL: a process that sleeps in a system call which a stop would
- * end with EINTR. It says so if it is ended, and ends. test-calls compiles it. */
+/* calls.c - calls CALL: a process that sleeps in a system call which a stop can
+ * end with EINTR; it then prints so, and exits. test-calls compiles it. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static int sleep_in_semop(void)
     struct sembuf down = {0, -1, 0};
     int id = semget(IPC_PRIVATE, 1, 0600), child;
 
-    /* The set must not outlive us. */
+    /* The semaphore set must not outlive this process. */
     child = fork();
     if (child == 0) {
         prctl(PR_SET_NAME, "keeper");

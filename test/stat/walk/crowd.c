@@ -1,9 +1,9 @@
-/* crowd.c - crowd COPIES THREADS [DEPTH]: so many processes to look at.
+/* crowd.c - crowd COPIES THREADS [DEPTH]: COPIES processes to look at.
  *
- * Each has so many threads, with the first; every second of the others is
+ * Each has THREADS threads, including the first; every second of the others is
  * called io-N. The first thread is DEPTH calls deep, in each process one call
- * deeper than in the one before. The pids are printed on
- * one line when all are in place, asleep; all end when standard input does. */
+ * deeper than in the previous one. When all threads are asleep, crowd prints
+ * the pids on one line. All processes end at the end of standard input. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #define STACK_SIZE ((size_t)256 << 10)
 #define FRAME_SIZE 512
 
-static atomic_long in_place; /* threads, but for the first */
+static atomic_long in_place; /* threads, without the first */
 
 __attribute__((noinline)) static void crowd_waits(void)
 {
@@ -53,8 +53,8 @@ __attribute__((noinline)) static void crowd_deep(long depth, int from, int to)
     __asm__ volatile("" ::: "memory");
 }
 
-/* One process: says on `to` when it is in place, waits for the end of `from`.
- */
+/* One process: writes to `to` when all threads are in place, and waits for the
+ * end of `from`. */
 static int crowd_run(long threads, long depth, int from, int to)
 {
     pthread_attr_t attributes;
@@ -75,7 +75,7 @@ static int crowd_run(long threads, long depth, int from, int to)
     return 0;
 }
 
-/* Whether thread `tid` of process `pid` has something to do. */
+/* Whether thread `tid` of process `pid` is in state R or D. */
 static bool is_awake(pid_t pid, const char *tid)
 {
     char path[320], text[512];
@@ -94,8 +94,8 @@ static bool is_awake(pid_t pid, const char *tid)
     return end && (end[2] == 'R' || end[2] == 'D');
 }
 
-/* Wait until all threads of `pid`, which has said its word, are asleep: behind
- * it there is nothing else that they could sleep in. */
+/* Wait until all threads of `pid` are asleep. `pid` has reported: after that
+ * its threads can sleep only at their final places. */
 static void await_sleep(pid_t pid)
 {
     const struct dirent *entry;
@@ -115,8 +115,8 @@ static void await_sleep(pid_t pid)
     } while (awake);
 }
 
-/* Let the first thread's stack be as deep as that: a frame takes hundreds of
- * bytes where a sanitizer looks after it. */
+/* Raise the stack limit of the first thread for `depth` calls: with a sanitizer
+ * a frame takes hundreds of bytes. */
 static void make_room(long depth)
 {
     struct rlimit limit;
@@ -128,7 +128,7 @@ static void make_room(long depth)
     setrlimit(RLIMIT_STACK, &limit);
 }
 
-/* Start one process, and wait for its word. Returns its pid, or -1. */
+/* Start one process, and wait for its report. Returns its pid, or -1. */
 static pid_t start(long threads, long depth)
 {
     int ready[2];
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
         printf(i + 1 < copies ? "%d " : "%d\n", (int)pid);
     }
     fflush(stdout);
-    /* Who dies before is not waited for: it is a zombie until then. */
+    /* A process that dies earlier stays a zombie until the end of the input. */
     while (read(STDIN_FILENO, &byte, 1) > 0)
         ;
     while (wait(NULL) > 0)

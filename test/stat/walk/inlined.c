@@ -1,6 +1,6 @@
-/* inlined.c - functions inlined in each other, C and C++; two threads of an
- * OpenMP region that wait for each other's lock. test-inlined compiles it, and
- * has it looked at while it waits. */
+/* inlined.c - functions inlined in each other, in C and C++; two threads of an
+ * OpenMP region that wait for each other's lock. test-inlined compiles it and
+ * looks at it while it waits. */
 #include <pthread.h>
 #include <unistd.h>
 

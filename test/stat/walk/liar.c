@@ -1,5 +1,5 @@
-/* liar.c - looks like CPython 3.11 from outside, and none of it is true: lists
- * that never end, sizes that are not there. test-python has it looked at. */
+/* liar.c - looks like CPython 3.11 from outside, but its data is false: lists
+ * that never end, impossible sizes. test-python looks at it. */
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     thread[20] = (uint64_t)getpid();
     thread[7] = (uint64_t)(uintptr_t)c_frame;
     c_frame[1] = (uint64_t)(uintptr_t)frame;
-    frame[6] = (uint64_t)(uintptr_t)frame; /* the one that called */
+    frame[6] = (uint64_t)(uintptr_t)frame; /* the caller's frame */
     frame[4] = argc > 1 ? FAR : (uint64_t)(uintptr_t)code;
     frame[7] = FAR;
     code[14] = code[16] = (uint64_t)(uintptr_t)text;

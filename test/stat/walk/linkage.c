@@ -1,6 +1,6 @@
-/* linkage.c - a process that is stopped where it has jumped into the linkage table,
- * before the function there has begun. Prints its pid, and ends it when the input
- * does. test-calls compiles it. */
+/* linkage.c - a process that is stopped in the linkage table, before the called
+ * function has begun. Prints the pid of the process, and kills it at the end of
+ * the input. test-calls compiles it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ __attribute__((noinline)) static long spin(void)
     return found;
 }
 
-/* Whether the process is at a jump that the linkage table has. */
+/* Whether the process is at a jump of the linkage table. */
 static int is_at_jump(pid_t pid)
 {
     struct user_regs_struct user;

@@ -1,5 +1,5 @@
-! modules.f90 - a procedure of a module, one inside another, and an external
-! one. test-languages compiles it, and has it looked at while it waits.
+! modules.f90 - a module procedure, an internal procedure, and an external
+! procedure. test-languages compiles it, and looks at it while it waits.
 module mesh
 contains
     recursive subroutine exchange(depth)

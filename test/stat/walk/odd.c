@@ -1,6 +1,6 @@
-/* odd.c - 17 threads that hang: 15 in a barrier, one in refill(), which nobody
- * wakes, and the first, which waits for the others to end. test-odd compiles
- * it. */
+/* odd.c - 17 threads that hang: 15 in a barrier, one in refill(), which is
+ * never woken, and the first thread, which waits for the others to end.
+ * test-odd compiles it. */
 #include <pthread.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-// plumbing.cc - functions of C++ that call each other through the standard
-// library. test-languages compiles it, and has it looked at while it waits.
+// plumbing.cc - C++ functions that call each other through the standard
+// library. test-languages compiles it, and looks at it while it waits.
 #include <functional>
 #include <map>
 #include <string>

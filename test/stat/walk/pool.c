@@ -1,7 +1,7 @@
-/* pool.c - pool MODE: an OpenMP program that has never had threads ("none"), has
- * threads that wait for work ("idle"), or one that hangs in a region ("stuck").
- * The first thread waits in wait_for_input() all the same. test-pool compiles
- * it. */
+/* pool.c - pool MODE: an OpenMP program that has never had threads ("none"),
+ * has threads that wait for work ("idle"), or a thread that hangs in a region
+ * ("stuck"). In each mode the first thread waits in wait_for_input(). test-pool
+ * compiles it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* process.h - waiting, and what the kernel says of a process, for tests of
+/* process.h - waiting for a process, and its data in /proc, for the tests of
  * stat/walk. */
 #pragma once
 
@@ -9,10 +9,10 @@
 #include "stat/walk/thread.h"
 #include "test/check.h"
 
-/* How long anything may take, at most. */
+/* The longest wait for anything. */
 #define PATIENCE_MS 120000
 
-/* Wait with patience until the condition holds. */
+/* Wait until the condition holds, PATIENCE_MS at most. */
 #define AWAIT(condition)                                                       \
     do {                                                                       \
         uint64_t await_end_ms_ = clock_now_ms() + PATIENCE_MS;                 \
@@ -28,7 +28,7 @@ static inline char thread_state(pid_t pid, pid_t tid)
     return thread_status(&status, pid, tid) == 0 ? status.state : 0;
 }
 
-/* The number behind `key` in /proc/PID/status. */
+/* The number after `key` in /proc/PID/status. */
 static inline long status_number(pid_t pid, const char *key)
 {
     char path[64], line[256];

@@ -1,5 +1,5 @@
-/* test_guard.c - a process that stands still for too long is ended by its
- * guard, whatever becomes of what the guard says. */
+/* test_guard.c - a guard kills its process if that is stopped for too long,
+ * also if the guard cannot write its message. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pipe2() */
 #endif
@@ -14,8 +14,8 @@
 #include "stat/walk/guard.h"
 #include "test/stat/walk/process.h"
 
-/* Start a process that has a guard, holds something, and stops itself; both
- * have `err` as standard error. Returns its pid. */
+/* Start a process that arms its guard and stops itself. Both have `err` as
+ * standard error. Returns the pid of the process. */
 static pid_t frozen_start(int err)
 {
     struct guard *guard;
@@ -33,7 +33,7 @@ static pid_t frozen_start(int err)
     _exit(2);
 }
 
-/* Wait, with patience, until a child has ended. Returns whether it has. */
+/* Wait until a child has ended. Returns whether it has. */
 static bool await(pid_t pid, int *status)
 {
     pid_t found;
@@ -42,8 +42,8 @@ static bool await(pid_t pid, int *status)
     return found > 0;
 }
 
-/* Such a process must be killed; and its guard, which becomes our child then,
- * must end. */
+/* Check that the guard kills process `pid`, and then ends itself; the guard
+ * becomes a child of this process. */
 static void is_ended(pid_t pid)
 {
     int status = 0;
@@ -55,7 +55,7 @@ static void is_ended(pid_t pid)
     CU_ASSERT(await(-1, &status));
 }
 
-/* It says what it has done. */
+/* The guard reports what it has done. */
 TEST(the_guard_says_so)
 {
     char said[256];
@@ -72,7 +72,7 @@ TEST(the_guard_says_so)
     close(err[0]);
 }
 
-/* Nobody reads what others have written to standard error before. */
+/* Standard error is a full pipe that nobody reads. */
 TEST(a_full_pipe_does_not_hold_the_guard)
 {
     char byte = 'x';
@@ -87,7 +87,7 @@ TEST(a_full_pipe_does_not_hold_the_guard)
     close(err[1]);
 }
 
-/* Who would read it has gone. */
+/* Standard error is a pipe without a reader. */
 TEST(a_closed_pipe_does_not_end_the_guard)
 {
     int err[2];
@@ -100,7 +100,7 @@ TEST(a_closed_pipe_does_not_end_the_guard)
 
 int main(void)
 {
-    /* Guards outlive those whom they end. */
+    /* A guard outlives the process that it kills. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return 77;
     return check_run("guard");

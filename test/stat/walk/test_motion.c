@@ -1,4 +1,4 @@
-/* test_motion.c - whether a process that is stopped for a look has moved. */
+/* test_motion.c - whether a process has moved between looks that stop it. */
 #include "stat/walk/motion.h"
 
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 static struct motion *motion;
 static pid_t pid;
-static int input;       /* each byte makes the process go on once */
+static int input;       /* each byte wakes the process once */
 static uint64_t sleeps; /* of the process, at least */
 
 static void spin(int signal_number)
@@ -40,7 +40,7 @@ static struct thread_efforts efforts_now(void)
     return now;
 }
 
-/* Wait until the process sleeps, after `count` sleeps more, stops included. */
+/* Wait until the process sleeps after `count` more sleeps, including stops. */
 static void await_sleep(unsigned count)
 {
     sleeps += count;
@@ -55,7 +55,7 @@ static void await_run(struct thread_efforts before)
         poll(NULL, 0, 1);
 }
 
-/* Make the process go on once, and wait until it sleeps again. */
+/* Wake the process once, and wait until it sleeps again. */
 static void nudge(void)
 {
     int left = 1;
@@ -115,7 +115,7 @@ static void let_go(void)
     CU_ASSERT_FATAL(ptrace(PTRACE_CONT, pid, NULL, NULL) == 0);
 }
 
-/* Look at it; whether it has moved since the last look. */
+/* Look at the process. Returns whether it has moved since the last look. */
 static bool moves(bool stopped)
 {
     struct motion_part part;
@@ -139,7 +139,7 @@ TEST(a_sleeper_that_is_stopped_has_not_moved)
     end();
 }
 
-/* The processor may be taken until the next look comes. */
+/* On a busy machine a process may fall asleep only after the next look. */
 TEST(a_sleeper_that_falls_asleep_late_has_not_moved)
 {
     begin(false);
@@ -171,7 +171,7 @@ TEST(a_sleeper_that_wakes_between_two_looks_moves)
     end();
 }
 
-/* Its time is a hypervisor's, or a signal handler's, but it has not gone on. */
+/* A hypervisor or a signal handler used the time; the process did not go on. */
 TEST(run_time_of_a_sleeper_is_no_motion)
 {
     struct thread_efforts before;

@@ -1,6 +1,6 @@
-/* test_python.c - the frames of an interpreter that describes its own layout, as
- * CPython does from 3.13 on: this process plays one, with offsets of its own.
- * Real ones are in test-python. */
+/* test_python.c - the frames of an interpreter that describes its own layout,
+ * as CPython does from 3.13 on: this process imitates one, with other offsets.
+ * test-python tests real interpreters. */
 #include "stat/walk/python.h"
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "test/check.h"
 
-/* Where things are, in bytes, in no order that a real one has. */
+/* Offsets in bytes, in another order than in any real interpreter. */
 #define TID          4711
 #define THREADS_AT   24
 #define NEXT_AT      40
@@ -21,7 +21,7 @@
 #define CODE_AT      104
 #define CODE_LINE_AT 56
 
-/* Texts that are not interned, one ASCII and one not. */
+/* A string that is not interned, ASCII or not. */
 struct text {
     uint64_t object[2];
     uint64_t length, hash;
@@ -61,8 +61,8 @@ static void put(void *where, size_t at, uint64_t number)
     memcpy((char *)where + at, &number, sizeof(number));
 }
 
-/* Describe all: the groups begin where `at` says, the kind of a text is from bit
- * `kind` on. */
+/* Fill in the table: its groups begin at the words `at`; the kind of a string
+ * begins at bit `kind`. */
 static void fake_begin(unsigned long number,
                        const unsigned at[static 5],
                        unsigned kind)
@@ -117,8 +117,8 @@ static void fake_begin(unsigned long number,
     put(fake.code, CODE_LINE_AT, 11);
 }
 
-/* Frame number `i` of three: the innermost runs the code, the next one is a mark,
- * the last one runs it, too. */
+/* Fill in frame `i` of three: the innermost runs the code, the next is a
+ * marker, the last runs the code too. */
 static void fake_frame(unsigned i, unsigned tag, unsigned owner, unsigned at)
 {
     if (i < 2)
@@ -128,7 +128,7 @@ static void fake_frame(unsigned i, unsigned tag, unsigned owner, unsigned at)
     put(fake.frames[i], OWNER_AT, owner);
 }
 
-/* Read it: so many frames. */
+/* Read the frames, and check their number and content. */
 static void check_frames(size_t expected)
 {
     const struct python_place place = {.pid = getpid(),
@@ -168,8 +168,8 @@ TEST(those_of_3_14_are_elsewhere_and_its_pointers_have_tags)
     check_frames(2);
 }
 
-/* The interpreter calls a constructor that is called often by way of code that
- * it has made up. */
+/* The interpreter calls a constructor that is called often through generated
+ * code. */
 TEST(code_without_a_file_of_its_own_is_no_frame)
 {
     const struct text init = {

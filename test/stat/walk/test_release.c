@@ -1,6 +1,6 @@
-/* test_release.c - what a daemon holds goes on, whatever becomes of the daemon:
- * the whole tool on a real process, its daemon killed or stopped in the middle
- * of a walk. Called with an argument this program is such a process itself. */
+/* test_release.c - a process that a daemon holds continues if the daemon is
+ * killed or stopped in the middle of a walk. The test runs the whole tool on a
+ * real process. With an argument this program is such a process itself. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pipe2() */
 #endif
@@ -23,14 +23,14 @@
 #include "stat/walk/guard.h"
 #include "test/stat/walk/process.h"
 
-/* So deep that a walk takes a while: some 100 ms of a processor. When the
- * daemon has had so much of that, it has stopped all threads. */
+/* With such a deep stack a walk takes some 100 ms of processor time. After
+ * WALK_BEGUN_NS of it, the daemon has stopped all threads. */
 #define DEPTH         20000
 #define WALK_BEGUN_NS 1000000
 
 #define ROUNDS 3
 
-/* A process that works, and counts how much it has done. */
+/* A process that works, and counts its steps. */
 struct job {
     pid_t pid;
     _Atomic uint64_t *done;
@@ -82,7 +82,7 @@ static struct job job_start(void)
     return job;
 }
 
-/* End it; it must have lived until then. */
+/* Kill the job; it must have been alive until then. */
 static void job_end(struct job *job)
 {
     int status;
@@ -108,7 +108,7 @@ static bool is_alive(pid_t pid)
     return state != 0 && !thread_has_ended(state);
 }
 
-/* Wait until a process has ended, waited for or not. */
+/* Wait until a process has ended or is a zombie. */
 static bool has_ended(pid_t pid)
 {
     AWAIT(!is_alive(pid));
@@ -121,7 +121,7 @@ static pid_t tracer_of(pid_t pid)
     return (pid_t)status_number(pid, "TracerPid:");
 }
 
-/* Wait until nobody traces `pid`, and its state is one of `states`. */
+/* Wait until `pid` has no tracer, and its state is one of `states`. */
 static bool is_let_go(pid_t pid, const char *states)
 {
     bool is;
@@ -130,13 +130,13 @@ static bool is_let_go(pid_t pid, const char *states)
     return is;
 }
 
-/* So often that it does not end by itself. */
+/* More samples than any test waits for. */
 #define FOR_EVER "10000"
 
-/* Look at a process `samples` times. Under SCHED_BATCH the daemon takes no
- * precedence while it holds a process: with one processor a test that stops the
- * daemon then could not run, and would see no walk. Under SCHED_OTHER it does, as
- * for a user, and holds a process no longer because the machine is busy. */
+/* Look at a process `samples` times. Under SCHED_OTHER the daemon raises its
+ * priority while it holds a process, as for a user, so that a busy machine does
+ * not prolong the stop. Under SCHED_BATCH it does not: a test that stops the
+ * daemon during a walk must run meanwhile, also on a single processor. */
 static pid_t tool_start(pid_t job,
                         int policy,
                         const char *samples,
@@ -169,7 +169,7 @@ static pid_t tool_start(pid_t job,
     _exit(127);
 }
 
-/* Its daemon is gone: it must end, and say that the answer is not whole. */
+/* Check that the tool, whose daemon is lost, exits with the right status. */
 static void tool_end(pid_t pid)
 {
     int status;
@@ -186,7 +186,7 @@ static void tool_kill(pid_t pid)
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
 }
 
-/* The time that `pid` has had a processor; 0 if it is gone. */
+/* The processor time of `pid`; 0 if it is gone. */
 static uint64_t worked_ns(pid_t pid)
 {
     struct timespec worked;
@@ -198,8 +198,8 @@ static uint64_t worked_ns(pid_t pid)
     return (uint64_t)worked.tv_sec * 1000000000 + (uint64_t)worked.tv_nsec;
 }
 
-/* Wait until the daemon, which holds the job, has worked on: then all threads
- * have stopped, and it unwinds. Returns whether it holds the job still. */
+/* Wait until the daemon, which holds the job, has worked for WALK_BEGUN_NS and
+ * so unwinds. Returns false if it has released the job before. */
 static bool walk_has_begun(const struct job *job, pid_t daemon)
 {
     uint64_t begin_ns = worked_ns(daemon);
@@ -210,9 +210,9 @@ static bool walk_has_begun(const struct job *job, pid_t daemon)
     return false;
 }
 
-/* Stop the daemon in the middle of a walk: when that is seen, the daemon
- * stands still already, so it is certain. Returns its pid; 0 if the daemon is
- * gone, as when it stood still for so long that its guard has ended it. */
+/* Stop the daemon, and check that it still holds the job: then it is in the
+ * middle of a walk. Returns its pid; 0 if it does not hold the job, or is gone,
+ * for example because its guard has killed it after a long stop. */
 static pid_t stop_walk(const struct job *job, pid_t daemon)
 {
     struct thread_status status;
@@ -234,11 +234,11 @@ static pid_t stop_walk(const struct job *job, pid_t daemon)
 /* A look at a job, caught in the middle of a walk. */
 struct look {
     pid_t tool;
-    pid_t daemon; /* is stopped */
+    pid_t daemon; /* stopped */
 };
 
-/* Look at a process again and again until a walk is caught. A tool of which the
- * daemon was lost meanwhile is ended, and another one started. */
+/* Look at a process again and again until a walk is caught. If the daemon is
+ * lost, kill its tool and start another one. */
 static struct look catch_walk(const struct job *job,
                               const char *max_stop_ms,
                               const char *interval_ms)
@@ -269,12 +269,12 @@ static struct look catch_walk(const struct job *job,
     return look;
 }
 
-/* A process whose first thread is between vfork() and its child's end, so that
- * it does not stop, and that says when it goes on. */
+/* A process whose first thread waits in vfork() for its child's end, and so
+ * cannot stop. The process writes a byte when that thread continues. */
 struct stuck {
     pid_t pid;
-    int end;  /* ends the child, when it is closed */
-    int said; /* what it says */
+    int end;  /* the child ends when this pipe is closed */
+    int said; /* the output of the process */
 };
 
 static void *rest(void *arg)
@@ -284,7 +284,7 @@ static void *rest(void *arg)
     return arg;
 }
 
-/* The life of such a process. */
+/* The main function of such a process. */
 static int stuck_run(void)
 {
     pthread_t thread;
@@ -324,7 +324,7 @@ static struct stuck stuck_start(const char *program)
     return stuck;
 }
 
-/* Continue the process, and wait until it runs. */
+/* End the child, and wait until the process continues. */
 static bool stuck_goes_on(struct stuck *stuck)
 {
     struct pollfd said = {.fd = stuck->said, .events = POLLIN};
@@ -342,8 +342,8 @@ static void stuck_end(struct stuck *stuck)
     CU_ASSERT_EQUAL(waitpid(stuck->pid, NULL, __WALL), stuck->pid);
 }
 
-/* Wait until the first thread of `pid`, which is stuck, is asked to stop.
- * Returns the daemon. */
+/* Wait until a daemon has seized the first thread of `pid`, which is stuck.
+ * Returns the pid of the daemon. */
 static pid_t await_late(pid_t pid)
 {
     pid_t daemon;
@@ -354,8 +354,8 @@ static pid_t await_late(pid_t pid)
     return daemon;
 }
 
-/* A copy of this program at `path`, without names, whose names are said to be
- * in the file `debug` beside it: whoever opens that waits. */
+/* Make a stripped copy of this program at `path`. Its debug link names `debug`,
+ * which is a FIFO: a process that opens it waits. */
 static void copy_without_names(const char *path, const char *debug)
 {
     char command[12288];
@@ -371,7 +371,7 @@ static void copy_without_names(const char *path, const char *debug)
     CU_ASSERT_EQUAL_FATAL(mkfifo(debug, 0600), 0);
 }
 
-/* Whether gdb can attach, and sees where the job is. */
+/* Whether gdb can attach, and sees the job's stack. */
 static bool gdb_attaches(const struct job *job)
 {
     char command[256], line[1024];
@@ -388,8 +388,8 @@ static bool gdb_attaches(const struct job *job)
     return pclose(gdb) == 0 && seen;
 }
 
-/* A daemon that is killed in the middle of a walk holds nothing any more: the
- * job goes on, and a debugger can have it. */
+/* If a daemon is killed in the middle of a walk, the job goes on, and a
+ * debugger can attach to it. */
 TEST(a_killed_daemon_lets_go)
 {
     bool has_gdb = system("gdb --version >/dev/null 2>&1") == 0;
@@ -409,7 +409,7 @@ TEST(a_killed_daemon_lets_go)
     job_end(&job);
 }
 
-/* What was stopped before stays so, also then. */
+/* A job that was stopped before stays stopped if the daemon is killed. */
 TEST(a_stopped_job_stays_stopped)
 {
     struct job job = job_start();
@@ -430,8 +430,7 @@ TEST(a_stopped_job_stays_stopped)
     job_end(&job);
 }
 
-/* A daemon that is itself stopped while it holds a process is ended by its
- * guard: nobody else has to. */
+/* If a daemon is stopped while it holds a process, its guard kills it. */
 TEST(a_stopped_daemon_is_ended)
 {
     struct job job = job_start();
@@ -444,9 +443,9 @@ TEST(a_stopped_daemon_is_ended)
     job_end(&job);
 }
 
-/* Kill a process while its daemon holds it: its parent must have it. Returns
- * whether the daemon has lived on: if it was stopped for too long it is taken
- * for lost, and what it held is anybody's. */
+/* Kill a process while a daemon holds it, and check that its parent can wait
+ * for it. Returns whether the daemon is alive afterwards: if it was stopped for
+ * too long, it was lost, and the check proves nothing. */
 static bool a_killed_job_is_seen(void)
 {
     struct job job = job_start();
@@ -469,8 +468,8 @@ static bool a_killed_job_is_seen(void)
     return lives;
 }
 
-/* A process that is killed while its daemon holds it is its parent's at once:
- * the daemon waits for all of its threads, and goes on. */
+/* If a process is killed while a daemon holds it, its parent can wait for it at
+ * once: the daemon reaps all of its threads, and goes on. */
 TEST(a_killed_job_is_its_parents)
 {
     int round = 0;
@@ -480,8 +479,8 @@ TEST(a_killed_job_is_its_parents)
     CU_ASSERT(round < ROUNDS);
 }
 
-/* The guard also continues threads that stop late, when the daemon itself has
- * been stopped and waits for them no more. */
+/* The guard also releases threads that stop late, if the daemon itself is
+ * stopped and no longer waits for them. */
 TEST(a_late_thread_is_let_go)
 {
     struct stuck stuck = stuck_start("/proc/self/exe");
@@ -489,7 +488,7 @@ TEST(a_late_thread_is_let_go)
     pid_t daemon = await_late(stuck.pid);
     struct timespec pause = {1, 0};
 
-    nanosleep(&pause, NULL); /* longer than a walk: what is left is to wait */
+    nanosleep(&pause, NULL); /* longer than a walk: the daemon waits */
     CU_ASSERT_EQUAL(kill(daemon, SIGSTOP), 0);
     CU_ASSERT(stuck_goes_on(&stuck));
     CU_ASSERT(has_ended(daemon));
@@ -499,8 +498,8 @@ TEST(a_late_thread_is_let_go)
     stuck_end(&stuck);
 }
 
-/* A daemon that works, for longer than it may be stopped, is left alone: also
- * when there are such threads. Here it looks for names. */
+/* The guard leaves alone a daemon that works for longer than it may be stopped,
+ * also with threads that stop late. Here the daemon looks for names. */
 TEST(a_daemon_that_works_is_left_alone)
 {
     struct timespec pause = {2 * GUARD_GRACE_MS / 1000, 0};
@@ -520,7 +519,7 @@ TEST(a_daemon_that_works_is_left_alone)
     nanosleep(&pause, NULL); /* as long as the guard would need */
     CU_ASSERT(is_alive(daemon));
     AWAIT((fifo = open(debug, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0);
-    CU_ASSERT(fifo >= 0); /* it did look there */
+    CU_ASSERT(fifo >= 0); /* the daemon did look there */
     /* From now on a process that opens it does not wait. */
     CU_ASSERT_EQUAL(unlink(debug), 0);
     close(fifo);

@@ -19,8 +19,8 @@
 
 #define PATIENCE_NS ((uint64_t)PATIENCE_MS * 1000000)
 
-/* From now on PTRACE_INTERRUPT fails, as for a thread that has just ended.
- * Returns whether that is so. */
+/* Make PTRACE_INTERRUPT fail, as for a thread that has just ended. Returns
+ * whether that works here. */
 static bool interrupts_fail(void)
 {
     struct sock_filter steps[] = {
@@ -38,8 +38,8 @@ static bool interrupts_fail(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-/* What stops `pid`, and lets it go, and lives on. Says on `to` how that went:
- * '?' if there is no way to try it. */
+/* A process that stops `pid`, releases it, and lives on. Writes the result to
+ * `to`: '!' for success, 'x' for a failure, '?' if it cannot be tested here. */
 static _Noreturn void tracer_run(pid_t pid, int to)
 {
     struct stragglers *stragglers = NULL;
@@ -100,8 +100,8 @@ static void *sleep_on(void *unused)
     return unused;
 }
 
-/* A process with a thread that can be stopped; its first cannot, as it waits
- * for what it has started by vfork(), which says so on `to`. */
+/* A process whose second thread can be stopped, but not its first, which waits
+ * in vfork() for its child. The child writes to `to`. */
 static _Noreturn void half_stoppable(int to)
 {
     pthread_t thread;
@@ -117,8 +117,8 @@ static _Noreturn void half_stoppable(int to)
     _exit(1);
 }
 
-/* Kill `pid` once its tracer, the parent, knows that a thread has stopped: it
- * looks each time that it has slept. */
+/* Kill `pid` when the parent, its tracer, has seen that a thread has stopped:
+ * the tracer looks after each of its sleeps. */
 static _Noreturn void kill_half_stopped(pid_t pid)
 {
     long sleeps;
@@ -130,8 +130,8 @@ static _Noreturn void kill_half_stopped(pid_t pid)
     _exit(kill(pid, SIGKILL) != 0);
 }
 
-/* A process is killed while only one of its threads has stopped: it has ended,
- * which is seen long before the patience is at its end. */
+/* If a process is killed while only one of its threads has stopped, the tracer
+ * sees its end long before the deadline. */
 TEST(a_process_killed_while_half_stopped_has_ended)
 {
     uint64_t begin_ms = clock_now_ms();
@@ -168,8 +168,8 @@ TEST(a_process_killed_while_half_stopped_has_ended)
     waitpid(pid, NULL, 0);
 }
 
-/* A process that ends between being seized and being interrupted is its
- * parent's at once. */
+/* If a process ends after PTRACE_SEIZE and before PTRACE_INTERRUPT, its parent
+ * can wait for it at once. */
 TEST(a_process_that_ends_is_waited_for)
 {
     pid_t pid = fork(), tracer, found;
@@ -189,7 +189,7 @@ TEST(a_process_that_ends_is_waited_for)
     CU_ASSERT_FATAL(tracer > 0);
     close(said[1]);
     answer = (struct pollfd){.fd = said[0], .events = POLLIN};
-    /* Who cannot try it, or has done so already, says so. */
+    /* The tracer writes if it cannot test this, or has already done so. */
     AWAIT(is_traced(pid) || poll(&answer, 1, 0) != 0);
     CU_ASSERT_EQUAL(kill(pid, SIGKILL), 0);
     CU_ASSERT_EQUAL(read(said[0], &byte, 1), 1);

@@ -1,4 +1,4 @@
-/* test_symbol.c - symbols of the linker become names of the source. */
+/* test_symbol.c - names in the source from symbols of the linker. */
 #include "stat/walk/symbol.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct row {
     const char *name;
 };
 
-/* What c++filt says of the mangled ones. */
+/* The names of mangled symbols are those of c++filt. */
 static const struct row rows[] = {
     {"main", "main"},
     {"memcpy@@GLIBC_2.14", "memcpy"},
@@ -50,8 +50,8 @@ TEST(symbols_become_names)
     }
 }
 
-/* The source's name counts where gfortran has put something behind it, and
- * nowhere else. */
+/* The name in the source counts only if gfortran made the symbol from it, and
+ * appended something. */
 TEST(fortran_symbols_have_the_name_of_the_source)
 {
     static const struct {
@@ -79,7 +79,7 @@ TEST(fortran_symbols_have_the_name_of_the_source)
     }
 }
 
-/* Symbols come from files of others: any bytes give a name. */
+/* Symbols come from untrusted files: any bytes give a name. */
 TEST(any_symbol_has_a_name)
 {
     uint64_t random = 1;
@@ -115,7 +115,7 @@ TEST(functions_of_the_library_are_known)
     CU_ASSERT_FALSE(runtime_is_library("main"));
 }
 
-/* An MPI may jump from the function that was called to one without a name. */
+/* An MPI function may jump to an internal function without a name. */
 TEST(an_address_in_a_library_of_mpi_is_a_call_of_it)
 {
     CU_ASSERT(runtime_is_mpi("libmpich.so.12.2.2+0x1768f2"));

@@ -1,4 +1,4 @@
-/* test_threads.c - processes with many threads, and little time for them. */
+/* test_threads.c - processes with many threads, and walks with little time. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,19 +15,19 @@
 #define STACK_SIZE ((size_t)256 << 10)
 #define DEPTH      10000
 
-/* However slow the machine is. */
+/* Enough time on a slow machine. */
 static const struct walk_options patiently = {
     .patience_ms = 5000, .max_stop_ms = 60000, .threads_max = WALK_THREADS_MAX};
 
-/* What a walk has shown. */
+/* Counts of what a walk has found. */
 struct seen {
     unsigned stacks;
-    unsigned named;    /* that begin with "[thread io-#]" */
-    unsigned running;  /* that end with "[running]" */
-    unsigned sleeping; /* ... with "[sleeping" */
-    unsigned given_up; /* that begin with "[stopped for" */
-    unsigned deep;     /* ... and have frames nevertheless */
-    char note[128];    /* the last stack of one note */
+    unsigned named;    /* stacks that begin with "[thread io-#]" */
+    unsigned running;  /* stacks that end with "[running]" */
+    unsigned sleeping; /* stacks that end with "[sleeping" */
+    unsigned given_up; /* stacks that begin with "[stopped for" */
+    unsigned deep;     /* stacks given up that still have frames */
+    char note[128];    /* the last stack that is only a note */
 };
 
 static pthread_barrier_t in_place;
@@ -65,7 +65,7 @@ __attribute__((noinline)) static void run_deep(int depth, int ready)
 }
 
 /* Start a process with `sleepers` and `spinners` besides its first thread,
- * which is `depth` calls deep; when this returns all are in place. */
+ * which is `depth` calls deep. Returns when all threads are in place. */
 static pid_t start(long sleepers, int spinners, int depth)
 {
     pthread_attr_t attributes;
@@ -136,13 +136,13 @@ static void walk(pid_t pid,
     memset(seen, 0, sizeof(*seen));
     CHECK_OK(walker_new(&walker));
     CHECK_OK(walk_process(walker, pid, options, stop_ns, look, seen, &error));
-    /* Who stops late is still held: another walker could not hold it. */
+    /* Threads that stop late are still held; another walker could not. */
     while (walker_release(walker) > 0)
         sched_yield();
     walker_free(walker);
 }
 
-/* Threads with names of their own begin with them; digits are "#". */
+/* The stack of a thread with its own name begins with it; digits are "#". */
 TEST(threads_have_names)
 {
     struct walk_options options = patiently;
@@ -160,7 +160,7 @@ TEST(threads_have_names)
     end(pid);
 }
 
-/* What runs and what sleeps is told apart, as it was before the stop. */
+/* Each stack says whether its thread ran or slept before the stop. */
 TEST(threads_have_states)
 {
     struct walk_options options = patiently;
@@ -169,7 +169,7 @@ TEST(threads_have_states)
     uint64_t stop_ns;
 
     options.states = true;
-    /* From their barrier threads come one by one; a walk lets them go on. */
+    /* Threads leave their barrier one by one; they continue after a walk. */
     for (int round = 0; round < 1000; round++) {
         walk(pid, &options, &seen, &stop_ns);
         if (seen.running == 1 && seen.sleeping == 3)
@@ -181,7 +181,7 @@ TEST(threads_have_states)
     end(pid);
 }
 
-/* Thousands of threads are all walked; above the limit the rest is counted. */
+/* Thousands of threads are walked. Threads above the limit are counted. */
 TEST(thousands_of_threads_are_walked)
 {
     struct walk_options options = patiently;
@@ -203,7 +203,7 @@ TEST(thousands_of_threads_are_walked)
     end(pid);
 }
 
-/* When the time is up a walk is given up, and what there is is passed on. */
+/* A walk ends at its deadline, and passes on the frames found so far. */
 TEST(a_walk_is_given_up)
 {
     struct walk_options options = patiently;
@@ -222,7 +222,7 @@ TEST(a_walk_is_given_up)
         deep += seen.deep;
         shortest_ns = stop_ns < shortest_ns ? stop_ns : shortest_ns;
     }
-    /* At last there was the time to begin: a busy machine may take it all. */
+    /* One walk found frames; on a busy machine others had no time for any. */
     CU_ASSERT(deep > 0);
     CU_ASSERT(shortest_ns > 0);
     options = patiently;

@@ -1,4 +1,4 @@
-/* test_traces.c - what a daemon keeps of the stacks that it has seen. */
+/* test_traces.c - the record that a daemon keeps of the stacks it has seen. */
 #include <malloc.h>
 #include <stdio.h>
 
@@ -10,8 +10,8 @@
 #define TASKS   4
 #define DEPTH   20
 
-/* One sample in which each task but the first, which stands still, is where
- * nobody has been yet. Returns the tree. */
+/* One sample: the first task stands still, each other task is at a new place.
+ * Returns the tree. */
 static struct tree *sample(struct traces *traces, uint32_t number)
 {
     struct frame frames[DEPTH];
@@ -35,8 +35,8 @@ static size_t used(void)
     return mallinfo2().uordblks;
 }
 
-/* Memory of who follows does not grow with the samples, and the picture has
- * where everybody is. */
+/* The memory of a follower does not grow with the samples, which have the new
+ * place of each task that moved. */
 TEST(who_follows_keeps_the_present_only)
 {
     struct traces *traces = NULL;
@@ -56,8 +56,8 @@ TEST(who_follows_keeps_the_present_only)
     traces_free(traces);
 }
 
-/* Who asked for samples gets each place with its count, however often they are
- * left and come back to. */
+/* Without traces_forget() each place keeps its count, however often tasks leave
+ * it and return to it. */
 TEST(who_samples_keeps_all)
 {
     struct traces *traces = NULL;
@@ -72,8 +72,8 @@ TEST(who_samples_keeps_all)
     traces_free(traces);
 }
 
-/* One sample of task 0, whose thread is at `inside` in a call that it makes from
- * `line`. Returns in which sample it last moved. */
+/* One sample of task 0, whose thread is at `inside` in a call from `line`.
+ * Returns the sample in which the task last moved. */
 static uint32_t moved_in(struct traces *traces,
                          uint32_t line,
                          const char *inside,
@@ -89,14 +89,14 @@ static uint32_t moved_in(struct traces *traces,
     CHECK_OK(traces_sample(&tree, traces, 0));
     CU_ASSERT_EQUAL_FATAL(tree->progress_count, 1);
     moved = tree->progress[0].moved;
-    /* also the place that it has left, of which more samples are known now */
+    /* also the place that it has left, which now has more samples */
     CU_ASSERT_EQUAL(tree->end_count > 0, moved == tree->progress[0].seen);
     tree_free(tree);
     return moved;
 }
 
-/* What is behind the decisive frames moves nobody, and is not sent; other
- * decisive frames do, and so does having run. */
+/* A task moves when its decisive frames change, or when it has run. Frames
+ * below the decisive ones do not count, and are not sent. */
 TEST(the_decisive_frames_move_a_task)
 {
     struct traces *traces = NULL;

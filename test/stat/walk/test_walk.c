@@ -1,4 +1,4 @@
-/* test_walk.c - stacks of real processes, which must go on as before. */
+/* test_walk.c - stacks of real processes, which must continue as before. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,15 +14,15 @@
 
 #define THREADS 3
 
-/* However slow the machine is. */
+/* Enough time on a slow machine. */
 #define PATIENTLY                                                              \
     {                                                                          \
         .patience_ms = 5000, .max_stop_ms = 60000,                             \
         .threads_max = WALK_THREADS_MAX                                        \
     }
 
-/* A process to look at: it says on a pipe when it is in place, and answers a
- * byte with a byte. */
+/* A process to look at. It writes a byte to a pipe when it is in place, and
+ * answers each byte with a byte. */
 struct target {
     pid_t pid;
     int to;
@@ -32,7 +32,7 @@ struct target {
 /* Most named places of one stack. */
 #define PLACES_MAX 2048
 
-/* What a walk has shown. */
+/* Counts of what a walk has found. */
 struct seen {
     struct names *names;
     unsigned stacks;
@@ -40,7 +40,7 @@ struct seen {
     unsigned threads; /* stacks that begin with walk_target_thread() */
     unsigned mains;   /* stacks that begin with main() */
     unsigned stuck;   /* stacks of one frame: stuck */
-    unsigned cut;     /* in the middle */
+    unsigned cut;     /* stacks cut in the middle */
     unsigned lines;   /* frames of this file with a line */
     unsigned stopped; /* stacks that begin with "[stopped by SIGSTOP]" */
     char note[128];   /* the last note but "[running]" */
@@ -52,7 +52,7 @@ __attribute__((noinline)) static void walk_target_inner(int from, int to)
 {
     char byte = '!';
 
-    /* From here on this function is on the stack. */
+    /* Tells the test that this function is on the stack. */
     if (write(to, &byte, 1) != 1)
         return;
     while (read(from, &byte, 1) == 1) {
@@ -126,7 +126,7 @@ static struct target target_start(int depth, int threads)
     return target;
 }
 
-/* Whether it still answers. */
+/* Whether the process still answers. */
 static bool target_answers(const struct target *target)
 {
     char byte = '?';
@@ -135,7 +135,7 @@ static bool target_answers(const struct target *target)
            read(target->from, &byte, 1) == 1 && byte == 'x';
 }
 
-/* End it; it must end by itself, with status 0. */
+/* Close the pipes; the process must then exit with status 0. */
 static void target_end(struct target *target)
 {
     int status;
@@ -146,7 +146,7 @@ static void target_end(struct target *target)
     CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* The places of one stack, with names. Returns how many. */
+/* Name the frames of one stack, also inlined ones. Returns their number. */
 static size_t name_all(struct names *names,
                        struct frame *out,
                        const struct frame *frames,
@@ -219,8 +219,8 @@ static int walk(pid_t pid,
     return r;
 }
 
-/* Every thread's stack is seen, by the names in the source, and the process
- * answers as before. */
+/* A walk gives each thread's stack with the names in the source, and the
+ * process answers as before. */
 TEST(all_threads_are_walked)
 {
     struct target target = target_start(0, THREADS);
@@ -240,8 +240,8 @@ TEST(all_threads_are_walked)
     target_end(&target);
 }
 
-/* A stack deeper than the limit is cut in the middle, and says so: both its
- * ends are there. */
+/* A stack deeper than the limit is cut in the middle, with a note. Both ends
+ * are there. */
 TEST(deep_stacks_are_cut_in_the_middle)
 {
     struct target target = target_start(10000, 0);
@@ -260,7 +260,7 @@ TEST(deep_stacks_are_cut_in_the_middle)
     close(target.from);
 }
 
-/* What a job control stop holds stays stopped, and can be looked at. */
+/* A process stopped by job control stays stopped, and can be looked at. */
 TEST(a_stopped_process_stays_stopped)
 {
     struct target target = target_start(0, 1);
@@ -275,7 +275,7 @@ TEST(a_stopped_process_stays_stopped)
     CU_ASSERT_EQUAL(seen.deep, 1);
     CU_ASSERT_EQUAL(seen.stacks, 2);
     CU_ASSERT_EQUAL(seen.stopped, 2);
-    /* On its way from one stop to the other it runs, in the kernel. */
+    /* It runs in the kernel between the two stops. */
     while (thread_state(target.pid, target.pid) != 'T')
         sched_yield();
     CU_ASSERT_EQUAL(kill(target.pid, SIGCONT), 0);
@@ -285,9 +285,9 @@ TEST(a_stopped_process_stays_stopped)
     target_end(&target);
 }
 
-/* A thread that cannot stop has a stack of one frame when time is up, which
- * says where it is; between vfork() and its child's end the parent waits so. It
- * can be looked at again; and when it can stop at last, it is let go. */
+/* A thread that does not stop before the deadline has a stack of one frame that
+ * says where it is. Here it waits in vfork() for its child's end. Later looks
+ * find the same. When the thread can stop, it is released. */
 TEST(a_stuck_thread_does_not_hold_us)
 {
     struct walk_options options = PATIENTLY;
@@ -324,15 +324,15 @@ TEST(a_stuck_thread_does_not_hold_us)
             walk_process(walker, pid, &options, &stop_ns, look, &seen, &error));
         CU_ASSERT(stop_ns < (uint64_t)options.patience_ms * 1000000 / 2 ||
                   round == 1);
-        options.patience_ms = 20000; /* not with who was asked before */
+        options.patience_ms = 20000; /* not used for a known straggler */
         CU_ASSERT_EQUAL(seen.stacks, round);
         CU_ASSERT_EQUAL(seen.stuck, round);
         CU_ASSERT_EQUAL(walker_release(walker), 1);
     }
-    close(end[1]); /* the child ends: so the parent can stop */
+    close(end[1]); /* the child ends, so that the parent can stop */
     while (walker_release(walker) > 0)
         sched_yield();
-    /* It goes on: or it would not say so. */
+    /* The process continues: it writes a byte. */
     CU_ASSERT(read(ready[0], &byte, 1) == 1 && byte == '?');
     CU_ASSERT_EQUAL(walker_release(walker), 0);
     walker_free(walker);
@@ -342,7 +342,7 @@ TEST(a_stuck_thread_does_not_hold_us)
     CU_ASSERT_EQUAL(waitpid(pid, NULL, __WALL), pid);
 }
 
-/* The first thread may end before the others: they are walked. */
+/* If the first thread has ended, the other threads are walked. */
 TEST(threads_outlive_the_first)
 {
     struct cop_error error;
@@ -370,12 +370,12 @@ TEST(threads_outlive_the_first)
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
 }
 
-/* A process that is not there is named; of one that has ended, for which nobody
- * has waited, it is said how. */
+/* A missing process is reported. For a zombie, the note says how the process
+ * ended. */
 TEST(missing_processes_are_named)
 {
     static const struct {
-        int status; /* below 0: a signal */
+        int status; /* negative: a signal */
         const char *note;
     } ends[] = {{0, "[zombie: exited]"},
                 {3, "[zombie: exited with status 3]"},
@@ -403,7 +403,7 @@ TEST(missing_processes_are_named)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no such process"));
 }
 
-/* A process that somebody else traces is left alone, and the tracer named. */
+/* A process with another tracer is left alone, and the tracer is named. */
 TEST(traced_processes_are_left_alone)
 {
     struct target target = target_start(0, 0);
@@ -437,8 +437,8 @@ TEST(traced_processes_are_left_alone)
     target_end(&target);
 }
 
-/* Stopping loses no signal: each one sent while we look again and again is
- * taken. */
+/* Stopping loses no signal: the process receives each signal that is sent
+ * between repeated looks. */
 TEST(no_signal_is_lost)
 {
     struct walk_options options = PATIENTLY;

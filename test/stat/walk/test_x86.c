@@ -13,7 +13,7 @@
 #define RANDOM_LEN  64
 #define RANDOM_RUNS 200000
 
-/* Memory: each word is the low part of its address. */
+/* The memory: each word has the low 16 bits of its address. */
 static bool read_words(void *arg, uint64_t address, void *bytes, size_t len)
 {
     uint64_t word = address & 0xffff;
@@ -25,8 +25,8 @@ static bool read_words(void *arg, uint64_t address, void *bytes, size_t len)
     return true;
 }
 
-/* Follow `code` up to the call that ends behind `returns` bytes, with 0x7800 in
- * rbp, 0x7700 as the stack pointer, and 42 in rbx. */
+/* Follow `code` up to the call that ends at offset `returns`, with 0x7800 in
+ * rbp, 0x7700 in rsp, and 42 in rbx. */
 static bool follow(struct x86_value out[static X86_ARGUMENTS],
                    const unsigned char *code,
                    size_t len,
@@ -44,7 +44,7 @@ static bool follow(struct x86_value out[static X86_ARGUMENTS],
     return x86_arguments(out, &call);
 }
 
-/* MPI_Recv(&token, 1, type, left, tag, comm, NULL) as gcc -O0 has it. */
+/* MPI_Recv(&token, 1, type, left, tag, comm, NULL) as gcc -O0 compiles it. */
 TEST(arguments_come_from_the_frame)
 {
     static const unsigned char code[] = {
@@ -73,7 +73,7 @@ TEST(arguments_come_from_the_frame)
 }
 
 /* from = (r + 1) % n; if (r == 2) MPI_Recv(&x, 1, type, from, 9, comm, NULL), a
- * whole function of gcc -O0: neither the division nor what is pushed writes to
+ * whole function of gcc -O0: neither the division nor the push writes to
  * `from`. */
 TEST(a_division_and_a_push_write_elsewhere)
 {
@@ -89,7 +89,7 @@ TEST(a_division_and_a_push_write_elsewhere)
         0xf7, 0x7d, 0xe8,                         /* idivl -0x18(%rbp) */
         0x89, 0x55, 0xfc,                         /* mov %edx,-0x4(%rbp) */
         0x83, 0x7d, 0xec, 0x02,                   /* cmpl $2,-0x14(%rbp) */
-        0x75, 0x34,                               /* jne behind the call */
+        0x75, 0x34,                               /* jne after the call */
         0x8b, 0x55, 0xfc,                         /* mov -0x4(%rbp),%edx */
         0x48, 0x8d, 0x45, 0xf8,                   /* lea -0x8(%rbp),%rax */
         0x48, 0x83, 0xec, 0x08,                   /* sub $8,%rsp */
@@ -113,7 +113,7 @@ TEST(a_division_and_a_push_write_elsewhere)
     CU_ASSERT_EQUAL(found[4].value, 9);
 }
 
-/* What another path may have set is not known: tag = cond ? 8 : 7. */
+/* A value that depends on the path is unknown: tag = cond ? 8 : 7. */
 TEST(what_comes_from_two_paths_is_unknown)
 {
     static const unsigned char code[] = {
@@ -132,7 +132,7 @@ TEST(what_comes_from_two_paths_is_unknown)
     CU_ASSERT_EQUAL(found[3].value, 42);
 }
 
-/* Nothing is known where a table of jumps may come in anywhere. */
+/* No value is known if a jump table can enter at any instruction. */
 TEST(a_table_of_jumps_ends_it)
 {
     static const unsigned char code[] = {
@@ -144,8 +144,8 @@ TEST(a_table_of_jumps_ends_it)
     CU_ASSERT_FALSE(follow(found, code, sizeof(code), sizeof(code) - 1));
 }
 
-/* What was read from memory is not there any more if it was written since, by
- * the function or by another one that it calls. */
+/* A value read from memory is unknown if the function, or a function that it
+ * calls, may have written there since. */
 TEST(memory_that_was_written_is_unknown)
 {
     static const unsigned char stored[] = {
@@ -168,7 +168,7 @@ TEST(memory_that_was_written_is_unknown)
     CU_ASSERT_EQUAL(found[3].value, 42);
 }
 
-/* A register that the function has overwritten since is not that of then. */
+/* A value is unknown if the function has overwritten its register since. */
 TEST(a_register_that_was_overwritten_is_unknown)
 {
     static const unsigned char code[] = {
@@ -184,7 +184,7 @@ TEST(a_register_that_was_overwritten_is_unknown)
     CU_ASSERT_EQUAL(found[2].value, 5);
 }
 
-/* Code of strangers does no harm, whatever it is, and some of it is followed. */
+/* Untrusted code does no harm, whatever it is. Some random code is followed. */
 TEST(random_code_is_read_safely)
 {
     struct x86_value found[X86_ARGUMENTS];

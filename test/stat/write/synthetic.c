@@ -1,6 +1,6 @@
-/* synthetic.c - the files that coppice-stat would write of a synthetic job:
- * synthetic KEYS FOLDER writes FOLDER/json, FOLDER/svg and so on. The job's
- * parts are merged here, without processes. */
+/* synthetic.c - writes the files that coppice-stat writes, for a synthetic job:
+ * synthetic KEYS FOLDER writes FOLDER/json, FOLDER/svg and so on. It merges the
+ * trees of the job's daemons itself, without processes. */
 #include <err.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "bench/synthetic.h"
 #include "stat/write/output.h"
 
-/* Join the trees of all daemons. Returns 0, -EBADE if that is not the tree of
- * all tasks, or -ENOMEM. */
+/* Join the trees of all daemons. Returns 0, -EBADE if the result is not the
+ * tree of all tasks, or -ENOMEM. */
 static int merge(struct tree **out, const struct synthetic *job)
 {
     struct tree **parts = calloc(job->daemons, sizeof(struct tree *));

@@ -1,4 +1,4 @@
-/* test_escape.c - names of strangers in each language that is written. */
+/* test_escape.c - hostile names are escaped in each output language. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,17 +9,17 @@
 
 #define FFFD CHARACTER_REPLACEMENT
 
-/* A name with everything in it that means something somewhere: quotes, an
- * entity, an escape sequence in seven bits and in eight, as UTF-8 and not, what
- * turns the text's direction, the end of a frame, and of a line; a character
- * that XML has not; UTF-8 that is too long, and that is cut short. */
+/* A name with all special characters: quotes, an entity, an escape sequence in
+ * seven bits and in eight, as UTF-8 and as a byte, a change of the text's
+ * direction, the end of a frame and of a line, a character that XML forbids,
+ * overlong UTF-8, and truncated UTF-8. */
 static const char hostile[] = "a\"\\&lt;<b>"
                               "\033[1m\xc2\x9b"
                               "2J\x9b"
                               "3J\xe2\x80\xae\n\xef\xbf\xbe\xc0\x80"
                               "\xc3\xa9\xe2\x82";
 
-/* What `write` makes of it; the caller frees it. */
+/* The hostile name as `write` writes it; the caller frees the text. */
 static char *written(void (*write)(FILE *file, const char *text))
 {
     char *text = NULL;

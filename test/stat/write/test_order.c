@@ -1,5 +1,5 @@
-/* test_order.c - all files agree on what is first, and what is an outlier; and
- * say where they are from. */
+/* test_order.c - all files have the same order and the same outliers, and name
+ * their origin. */
 #include <stdlib.h>
 
 #include "stat/show/origin.h"
@@ -7,8 +7,8 @@
 #include "stat/write/output.h"
 #include "test/stat/trees.h"
 
-/* A tree of `count` tasks in main(), the first in other(); the last has a
- * progress thread, too, with a name. */
+/* A tree of `count` tasks: the first in other(), the others in step(). The last
+ * also has a progress thread, with a name. */
 static struct tree *made_tree(uint32_t count)
 {
     const struct frame mains[] = {{"main", "m.c", 1, "", 0, false},
@@ -26,7 +26,7 @@ static struct tree *made_tree(uint32_t count)
     return settled(tree_of(traces));
 }
 
-/* What one format says of a tree, which is taken; the caller frees it. */
+/* `tree`, which is taken, in one format; the caller frees the text. */
 static char *written_tree(enum output_kind kind, struct tree *tree)
 {
     struct report_source source = {.hosts = 1,
@@ -47,7 +47,7 @@ static char *written_tree(enum output_kind kind, struct tree *tree)
     return text;
 }
 
-/* ... of so many tasks. */
+/* The tree of `count` tasks in one format; the caller frees the text. */
 static char *written(enum output_kind kind, uint32_t count)
 {
     return written_tree(kind, made_tree(count));
@@ -68,7 +68,7 @@ static bool has(const char *text, const char *word)
     return strstr(text, word) != NULL;
 }
 
-/* They have the fewest tasks, which come first, but say nothing of a hang. */
+/* Progress threads are last: they are few, but do not explain a hang. */
 TEST(progress_threads_are_last)
 {
     char *svg = written(OUTPUT_SVG, 8), *dot = written(OUTPUT_DOT, 8);
@@ -102,7 +102,7 @@ TEST(outliers_are_the_same_in_each_format)
     }
 }
 
-/* What has no source says from where it is called. */
+/* A function without a source line has the line of its call. */
 TEST(calls_tell_their_lines)
 {
     static const struct made_call calls[] = {{7, "MPI_Barrier"},
@@ -134,7 +134,7 @@ TEST(files_say_where_they_are_from)
     free(json);
 }
 
-/* The dot file has every frame, quoted, and plain dot renders it. */
+/* The dot file has every frame, quoted, and an ordinary dot renders it. */
 TEST(dot_renders_the_graph)
 {
     struct frame frames[] = {{"f<\"x\\y\">", "a \"b\".c", 3, "", 0, false}};
@@ -156,7 +156,7 @@ TEST(dot_renders_the_graph)
     free(text);
 }
 
-/* Names that would end the script or the string that they are in do not. */
+/* Names cannot end the script or the string that contains them. */
 TEST(hostile_names_stay_names)
 {
     struct frame frame = {
