@@ -1,11 +1,11 @@
 # shellcheck shell=sh
-# documented.sh - for tests that source it: what doc/my-job-hangs.md says was
-# printed is printed.
+# documented.sh - for tests that source it: compares an output with the one that
+# doc/my-job-hangs.md shows.
 
-# as_documented NAME FILE - each place with its line, each call of MPI and each
-# class in the block behind <!-- output NAME --> is in FILE. (Addresses, times,
-# and what is inside of libraries differ from machine to machine.) Prints what
-# is not; fails if something is not.
+# as_documented NAME FILE - check that FILE has each place with its line, each
+# MPI call and each class of the block after <!-- output NAME -->. (Addresses,
+# times and frames inside libraries differ between machines.) Prints what is
+# missing, and then fails.
 as_documented() {
     awk -v mark="<!-- output $1 -->" '
     $0 == mark { armed = 1; next }

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# hung-ring.sh - for tests that source it: doc/examples/ring with 16 processes,
-# hung, and coppice-stat run on it.
+# hung-ring.sh - for tests that source it: starts doc/examples/ring with 16
+# processes, which hangs, and runs coppice-stat on it.
 # shellcheck source=test/stat/look.sh
 . "${SOURCE:?run by make check}/test/stat/look.sh"
 ring_pid=
@@ -14,7 +14,7 @@ end_ring() {
     end_look
 }
 
-# three_classes [HOSTS] - the picture is that of the hung ring.
+# three_classes [HOSTS] - check that the picture is that of the hung ring.
 three_classes() {
     has out "16 tasks on ${1:-1 host}, 3 classes"
     grep -q "do_SendOrStall (ring.c:[0-9]*).* 1  1 .*outlier" "$work/out" ||
@@ -26,8 +26,8 @@ three_classes() {
     has out "class 3: 14 tasks: 0,3-15"
 }
 
-# Start the ring; sets ring_pid, and pids when it hangs. Closing 9 ends it. It
-# has a name of its own, $name, for other jobs may be called ring.
+# Start the ring and wait until it hangs; sets ring_pid and pids. Closing 9 ends
+# it. Its name $name is unique, because other jobs may be called ring.
 start_ring() {
     mkfifo "$work/in" "$work/pids"
     name=ring$$
@@ -45,7 +45,7 @@ start_ring() {
     three_classes
 }
 
-# The ring ends as it should, and nothing of it is left.
+# Check that the ring ends normally, and that none of its processes is left.
 stop_ring() {
     exec 9>&-
     status=0

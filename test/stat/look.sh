@@ -14,7 +14,7 @@ pid=
 tool=
 failures=0
 
-# A test with more to end defines this anew, and calls end_look last.
+# A test that has more to end redefines this, and calls end_look last.
 finish() {
     end_program
     end_look
@@ -33,8 +33,8 @@ end_program() {
     pid=
 }
 
-# await_sleep THREADS - until so many threads of process $pid sleep, all that it
-# has, at three looks; at most two minutes.
+# await_sleep THREADS - wait until process $pid has THREADS threads, and all of
+# them sleep at three looks; at most two minutes.
 await_sleep() {
     looks=0
     tries=0
@@ -52,7 +52,7 @@ skip() {
     exit 77
 }
 
-# Skip if the last look says that processes may not be traced here.
+# Skip the test if the last look says that it may not trace processes here.
 skip_if_not_permitted() {
     case $(cat "$work/err") in
     *"not permitted"*) skip "this user may not trace processes here" ;;
@@ -66,8 +66,9 @@ fail() {
     failures=$((failures + 1))
 }
 
-# observe ARGS... - run coppice-stat, patiently where ARGS say nothing else. Sets
-# what and status. What a test keeps open as 8 and 9 is not its.
+# observe ARGS... - run coppice-stat, with long time-outs unless ARGS set
+# others. Sets what and status. Does not pass on descriptors 8 and 9 of the
+# test.
 observe() {
     what="coppice-stat $*"
     status=0
@@ -75,7 +76,7 @@ observe() {
         >"$work/out" 2>"$work/err" 8>&- 9>&- || status=$?
 }
 
-# run STATUS ARGS... - the same; it must end with that status.
+# run STATUS ARGS... - the same, and check the exit status.
 run() {
     wanted=$1
     shift
@@ -83,8 +84,8 @@ run() {
     [ "$status" = "$wanted" ] || fail "$what: status $status, not $wanted"
 }
 
-# same_again STATUS ARGS... - a look, whose files tell the same when it is read
-# back from what --json wrote.
+# same_again STATUS ARGS... - take a look, and check that a look read from its
+# JSON file writes the same files.
 same_again() {
     mkdir -p "$work/first" "$work/again"
     run "$@" --json "$work/first/json" --html "$work/first/html" \
@@ -102,18 +103,18 @@ same_again() {
     done
 }
 
-# has FILE TEXT - one line of out or err must have the text.
+# has FILE TEXT - check that a line of FILE, out or err, contains the text.
 has() {
     grep -qF -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"
 }
 
-# matches FILE PATTERN - one line of out or err must match.
+# matches FILE PATTERN - check that a line of FILE, out or err, matches.
 matches() {
     grep -Eq -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"
 }
 
-# await PATTERN FILE [COUNT] - until COUNT lines of the file match, at most two
-# minutes. Returns whether they do.
+# await PATTERN FILE [COUNT] - wait until COUNT lines of the file match, at most
+# two minutes. Returns whether they do.
 await() {
     tries=0
     until [ "$(grep -Ecs -- "$1" "$2")" -ge "${3:-1}" ]; do
@@ -123,11 +124,11 @@ await() {
     done
 }
 
-# below PID NAME - the processes under process PID, all the way down, whose
-# program is NAME, or what libtool makes of it. 15 bytes of its name are what
-# the kernel keeps. In one look, for they may not live long. Of a process and
-# another one of that name below it the first: the other may be one that it is
-# about to start, which has its name until then.
+# below PID NAME - the descendants of process PID whose program is NAME, or the
+# libtool variant of NAME. The kernel keeps 15 bytes of a name. One call of ps
+# finds them all, as they may not live long. If a process and its descendant
+# both have that name, only the process counts: the descendant may be a fork
+# that is about to run another program.
 below() {
     ps -eo pid=,ppid=,comm= | awk -v top="$1" -v name="$2" '
         function runs(pid) {
@@ -150,8 +151,8 @@ below() {
 }
 
 # strike SIGNAL PROGRAM PATTERN ARGS... - take samples with ARGS, send SIGNAL to
-# a node of the tree that runs PROGRAM, and end it by Ctrl-C when PATTERN has
-# been said and two more samples have come. Sets status.
+# a node of the tree that runs PROGRAM, and end coppice-stat with SIGINT when it
+# has printed PATTERN and two more samples have arrived. Sets status.
 strike() {
     signal=$1
     program=$2
@@ -159,7 +160,7 @@ strike() {
     shift 3
     what="SIG$signal for $program"
     : >"$work/err"
-    # (Else it sends Ctrl-C to its group, too: the tool would get two.)
+    # (Without --foreground, timeout would send a second SIGINT to the tool.)
     timeout --foreground 600 "$stat" --samples 10000 --interval 100 --max-stop 60000 "$@" \
         >"$work/out" 2>"$work/err" 8>&- 9>&- &
     tool=$!

@@ -62,7 +62,7 @@ class Terminal:
     def __init__(self, rows, columns, command, run=os.execv):
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            # The parent has set the size when it closes this.
+            # The parent closes this after setting the terminal's size.
             os.read(0, 1)
             os.environ["TERM"] = "xterm"
             os.environ.pop("NO_COLOR", None)
@@ -166,7 +166,7 @@ def check_terminal(stat, places):
         job.go(4, "solve")
         terminal.wait(r"2 classes")
 
-    # Another size: each line fits, and there are no more than fit.
+    # Another size: each line fits, and the number of lines too.
     terminal.resize(12, 50)
     frame = terminal.wait(r"^16 tasks on 1 host, 2 classes, sample[^\n]*\n *")
     for _ in range(20):
@@ -177,13 +177,13 @@ def check_terminal(stat, places):
     assert len(lines_of(frame)) <= 12, frame
     terminal.resize(40, 120)
 
-    # A commnode dies: nothing is lost.
+    # A commnode dies: no task is lost.
     os.kill(below(terminal.pid, "coppice-commnode")[0], signal.SIGKILL)
     terminal.wait("node [12] was lost", "was adopted(?s:.*)was adopted")
     job.go(2, "store")
-    # Until both are back it may lack the tasks of one, as below.
+    # Until both orphans are adopted, the picture may lack their tasks.
     terminal.wait("class 1: 2 tasks: 1-2", r"(?s)\A(?!.*not whole)")
-    # A daemon dies: its tasks stay where they were last seen.
+    # A daemon dies: its tasks stay at their last places.
     os.kill(below(terminal.pid, "coppice-statd")[0], signal.SIGKILL)
     terminal.wait("the answer is not whole: 4 of 16 tasks")
     status, rest = terminal.close(b"q")
@@ -219,7 +219,7 @@ def check_keys(stat, places):
     job.go(1, "solve")
     terminal = Terminal(30, 100, [stat, "--follow", *job.pids])
     terminal.wait("1 class, sample")
-    # Names of one place in the program come from what is known.
+    # The names of a known place are not asked for again.
     job.go(1, "store")
     terminal.wait("2 classes, sample")
     job.go(1, "solve")
@@ -275,7 +275,7 @@ def run_in_session(program, command):
     its place to it by SIGUSR2, or take it, by SIGUSR1."""
     for number in (signal.SIGTTIN, signal.SIGTTOU):
         signal.signal(number, signal.SIG_IGN)
-    # Before the fork: the child is seen to run before fork() returns here.
+    # Before the fork: the test may see the child before fork() returns here.
     signal.signal(signal.SIGUSR1, lambda *_: os.tcsetpgrp(0, os.getpid()))
     signal.signal(signal.SIGUSR2, lambda *_: os.tcsetpgrp(0, child))
     child = os.fork()
@@ -297,7 +297,7 @@ def check_background(stat, places):
     os.kill(terminal.pid, signal.SIGUSR1)
     while os.tcgetpgrp(terminal.master) != terminal.pid:
         time.sleep(0.01)
-    # A key that it sees and may not read; it looks for keys at each sample.
+    # A key that the tool may not read; it checks for keys at each sample.
     os.write(terminal.master, b"x")
     for _ in range(3):
         terminal.wait("2 classes, sample")
@@ -354,7 +354,7 @@ def check_frozen(stat, places):
     victim = below(terminal.pid, "coppice-statd")[0]
     os.kill(victim, signal.SIGSTOP)
     terminal.wait("the answer is not whole: 4 of 16 tasks")
-    # At most one of these two is at the daemon that is frozen.
+    # At most one of these two belongs to the frozen daemon.
     job.go(2, "store")
     job.go(7, "store")
     terminal.wait(r"store \(places")
@@ -386,7 +386,7 @@ def check_lost(stat, places):
         assert text in shown, (text, rest)
     assert terminal.is_restored()
     os.close(terminal.master)
-    # Neither is the next sample waited for, nor the time-out.
+    # The tool waits neither for the next sample nor for the time-out.
     for how in (["--samples", "100"], ["--watch", "3600"]):
         tool = launch([stat, *how, "--interval", "3600000",
                        "--timeout", "3600", *job.pids],
@@ -459,7 +459,7 @@ def check_pipe(stat, places):
     """Without a terminal pictures are appended: when tasks are elsewhere, else
     ever more rarely, and at the end."""
     job = sent(places, 16)
-    # The last letter may not be whole yet.
+    # The last character may be incomplete.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="ignore") as out:
         tool = launch([stat, "--follow", "--interval", "20",
                        "--json", "/dev/null", *job.pids],
@@ -485,7 +485,7 @@ def check_pipe(stat, places):
         parts = written("1 class, (?s:.*)16 tasks (?s:.*) samples, ", 4)
         one = [int(re.match(r"\d+", part)[0]) for part in parts[1:]
                if "1 class" in part]
-        # A sample may come late, and with it the next picture.
+        # A late sample delays the next picture.
         gaps = [b - a for a, b in zip(one, one[1:])]
         assert all(g >= least for g, least in zip(gaps, (2, 4, 8))), parts
         assert len(gaps) >= 3, parts

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# mpi-ring.sh - for test-openmpi and test-mpich, which source it: the ring of
-# figure 5.3 under a real MPI, hung; seen by coppice-stat, also while a commnode
-# and a daemon of its tree are killed; and the job as it was.
+# mpi-ring.sh - for test-openmpi and test-mpich, which source it: runs
+# coppice-stat on the hung ring of figure 5.3 under a real MPI, also while a
+# commnode and a daemon are killed, and checks that the job is unchanged.
 # shellcheck source=test/stat/look.sh
 . "${SOURCE:?run by make check}/test/stat/look.sh"
 # shellcheck source=test/stat/documented.sh
@@ -18,7 +18,8 @@ finish() {
     end_look
 }
 
-# Figure 5.3: the rank that stalls, the one that waits for it, and the others.
+# Check the classes of figure 5.3: the rank that stalls, the rank that waits for
+# it, and the others.
 three_classes() {
     matches out "^$count ranks on 1 host, 3 classes"
     matches out "^class 1: 1 rank: 1 "
@@ -30,7 +31,7 @@ three_classes() {
 }
 
 # start_job COUNT MPICC VARIABLE MPIRUN... - start a ring of COUNT ranks; VARIABLE
-# is that of a process's rank. Sets launcher, and pids, in the order of the ranks.
+# has the rank of a process. Sets launcher, and pids in the order of the ranks.
 start_job() {
     count=$1
     cc=$2
@@ -71,8 +72,8 @@ start_job() {
     done
 }
 
-# Whether all have come to where they stay; coppice-stat itself is asked, for
-# who spins in a barrier looks busy to everybody else.
+# Whether all ranks have reached their final places, according to coppice-stat:
+# a rank that spins in a barrier looks busy to other tools.
 hung() {
     observe --mpir "$launcher"
     skip_if_not_permitted
@@ -81,7 +82,7 @@ hung() {
         grep -q "MPI_Waitall.* 1  2 " "$work/out"
 }
 
-# Each rank runs, stopped by nobody and traced by nobody.
+# Check that each rank is neither stopped nor traced.
 job_runs() {
     for pid in $pids; do
         if ! grep -q "^State:[[:space:]]*[RS]" "/proc/$pid/status" ||
@@ -91,8 +92,9 @@ job_runs() {
     done
 }
 
-# lose_node PROGRAM PATTERN STATUS - kill a node that runs PROGRAM. PATTERN must be
-# said, that be the exit status, the files be written, and the job be as it was.
+# lose_node PROGRAM PATTERN STATUS - kill a node that runs PROGRAM. Check that
+# coppice-stat prints PATTERN, exits with STATUS, writes the files, and leaves
+# the job unchanged.
 lose_node() {
     strike KILL "$1" "$2" --shape 2x2 --mpir "$launcher" --timeout 120 \
         --svg "$work/svg" --html "$work/page.html"
@@ -104,18 +106,18 @@ lose_node() {
     job_runs
 }
 
-# The whole of it, once the job hangs.
+# Run all checks on the hung job.
 check_job() {
     begin=$(date +%s%N)
     run 1 --mpir "$launcher"
     end=$(date +%s%N)
     three_classes
     cat "$work/out"
-    # The document shows a job of 16.
+    # The document shows a job of 16 ranks.
     sed "s/^$others /class 3: 14 ranks: 0,3-15 /" "$work/out" >"$work/as_of_16"
     as_documented ring "$work/as_of_16" || fail "$what: not as documented"
     echo "--mpir took $(((end - begin) / 1000000)) ms"
-    # The ranks are those that MPI has given.
+    # The ranks are those of MPI.
     # shellcheck disable=SC2086 # the pids are words
     set -- $pids
     matches out "^class 1: 1 rank: 1 .*$2"
@@ -123,7 +125,7 @@ check_job() {
     run 1 --children-of "$launcher" --json "$work/children.json"
     three_classes
     run 1 --mpir "$launcher" --json "$work/mpir.json"
-    # Both know the ranks, and nothing has moved.
+    # Both looks have the ranks, and no rank has moved.
     for file in children mpir; do
         grep -q '"ranks":true' "$work/$file.json" ||
             fail "$what: $file.json says nothing of ranks"

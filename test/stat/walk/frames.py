@@ -82,7 +82,7 @@ async def coroutine():
 
 
 def lines():
-    # Far apart, and back.
+    # Lines far apart, and back.
     value = [0
              for _ in range(3)]
 
@@ -148,7 +148,7 @@ CASES = {
 def compare(path):
     with open(path, encoding="utf-8") as file:
         truth = json.load(file)
-    # Turns of a recursion are one.
+    # All turns of a recursion count as one frame.
     truth = sorted([place for i, place in enumerate(stack)
                     if i == 0 or place != stack[i - 1]] for stack in truth)
     answer = json.load(sys.stdin)

@@ -28,7 +28,7 @@ class Browser:
         self.left = b""
         self.numbers = itertools.count(1)
         self.events = []
-        # The browser reads its descriptor 3 and writes to 4.
+        # The browser reads descriptor 3 and writes to descriptor 4.
         self.process = subprocess.Popen(
             ["sh", "-c", f'exec 3<&{to_read} 4>&{to_write} "$@"', "sh",
              "timeout", str(DEADLINE_S), program, "--headless=new",
@@ -280,7 +280,7 @@ def check_copy(page):
     page.said()
     check("and those that are left", page.copied() == "3-7,11")
     page.hush()
-    # Where there is no clipboard, as of a page from a plain server.
+    # Without a clipboard, as in a page from a server without TLS.
     page.run("Object.defineProperty(navigator, 'clipboard',"
              " {value: undefined, configurable: true}), 0")
     page.run("window.kept = '', document.addEventListener('copy', function () {"
