@@ -234,8 +234,8 @@ static void network_end(struct cop_network *network, const char *text)
     network->ended = true;
 }
 
-/* Whether the application gets the news. Only the front-end's gets adoptions,
- * which the adopter also logs. */
+/* Whether the application gets the news. Only the front-end's gets adoptions; a
+ * back-end's own adoption is only logged, by the driver. */
 static bool is_for_application(const struct cop_network *network,
                                const struct action *news)
 {
@@ -270,7 +270,7 @@ static void announce(struct cop_network *network, const struct action *news)
         event.parent = news->adoption->parent;
         event.lost_parent = news->adoption->lost_parent;
         event.recovery = news->adoption->recovery;
-        if (event.recovery.attempts > 0) /* a refutation: no link was lost */
+        if (event.recovery.attempts > 0) /* 0: a refutation, no link was lost */
             links_add(&network->lost, event.rank, event.lost_parent);
     }
     news_add(&network->news, &event, text);

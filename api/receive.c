@@ -56,7 +56,7 @@ static void receive_tell(struct receiving *call)
     driver_step(call->network->driver, &event, NULL);
 }
 
-/* A receive returns nothing. An application that polls may not call again
+/* This receive returns no packet. An application that polls may not call again
  * before the marker arrives, so tell the machine now, once after each take. */
 static void tell_beforehand(struct receiving *call)
 {

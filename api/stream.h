@@ -61,8 +61,8 @@ void stream_release(struct cop_stream *stream);
 
 /* Report the queued packets as taken to the machine: a sync must not wait for
  * credit that only its caller could return. Packets that arrive during the call
- * are left for the next one: senders that do not pause would keep it busy for
- * ever. */
+ * are left for the next one; otherwise senders that do not pause would keep it
+ * busy for ever. */
 void stream_take_early(struct cop_stream *stream);
 
 /* Free the stream; no call may be in progress. */

@@ -153,7 +153,7 @@ static bool on_turn(void *arg)
     return false;
 }
 
-/* The number of levels from this node down, including its own. */
+/* The number of levels below this node; 1 if it has no subtree. */
 static int levels(const struct bootstrap *bootstrap)
 {
     return bootstrap->subtree ? (int)topology_height(bootstrap->subtree) : 1;

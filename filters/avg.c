@@ -278,7 +278,7 @@ static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
         union numeric_wide *data = (union numeric_wide *)sums->values[v].data;
         enum cop_type wide = sums->values[v].type;
 
-        /* No original type is wider, so every sum is read in time. */
+        /* No original type is wider, so no sum is overwritten unread. */
         for (uint64_t i = 0; i < sums->values[v].count; i++)
             write_element(sums->types[v], data, i,
                           divide_sum(wide, data[i], sums->backends));

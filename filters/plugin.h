@@ -27,7 +27,7 @@ void plugin_close(struct plugin *plugin);
 /* The filter that it exports. Valid until it is closed. */
 const struct cop_filter *plugin_filter(const struct plugin *plugin);
 
-/* Whether `join` runs `filter` on a plain stream; else its `filter` does. */
+/* Whether a plain stream calls the `join` of `filter`; else its `filter`. */
 bool plugin_joins(const struct cop_filter *filter);
 
 /* Why a cumulative stream cannot have `filter`: a sentence that begins with

@@ -6,7 +6,7 @@
 
 #include "filters/loader.h"
 
-/* The ways to keep everything exact, in the order of their cost. */
+/* The ways to keep everything exact, the cheapest first. */
 static const struct way {
     enum cop_guarantee guarantee;
     enum stream_kind kind;

@@ -203,7 +203,7 @@ static int wait_launched(struct cop_network *network,
                              times->launch_timeout_ms);
     r = network->launch_failed ? network->launch_code : -EIO;
     memcpy(text, network->text, sizeof(text));
-    network_abort(network); /* its last output may be the reason */
+    network_abort(network); /* the command's output may be the reason */
     words = driver_words(network->driver);
     if (strstr(text, words)) /* true also for "" */
         words = "";

@@ -49,8 +49,8 @@ void child_over(struct child *child, const char *how);
 /* `command`, which starts all nodes, reports an agent on the host `name`. */
 void child_here(struct child *command, const char *name);
 
-/* `command`, which starts all nodes, reports that node `rank` has ended,
- * whoever its parent is; or that the nodes not met yet will not come. `how`
+/* `command`, which starts all nodes, reports that node `rank` has ended (its
+ * parent may be any node); or that the nodes not met yet will not come. `how`
  * completes "PROGRAM ...". */
 void child_ended(struct child *command, uint32_t rank, const char *how);
 void child_none_comes(struct child *command, const char *how);

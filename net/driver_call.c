@@ -84,7 +84,8 @@ static int next_port(struct driver_call *call, const struct ports *ports)
     return 0;
 }
 
-/* Schedule the next call to the parent. Returns false after the deadline. */
+/* Schedule the next call to the parent, after a pause for each round of ports.
+ * Returns false after the deadline, or on an error. */
 static bool call_again(struct driver *driver)
 {
     struct driver_call *call = &driver->call;

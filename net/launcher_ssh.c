@@ -22,7 +22,7 @@ static const char *const ssh_argv[] = {
 struct ssh {
     struct remote remote;
     bool accepted;
-    bool exited; /* either was read: the program's end is certain */
+    bool exited; /* `exited` or `killed` was read: its end is certain */
 };
 
 /* A node on this machine needs no ssh. */

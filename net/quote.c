@@ -21,7 +21,7 @@ static void append(struct quote *quote, const char *bytes, size_t len)
 void quote_add(struct quote *quote, const char *bytes, size_t len)
 {
     static const char gap[] = " ... "; /* within a line: between two pieces */
-    size_t first = QUOTE_KEEP / 2;     /* length with the gap */
+    size_t first = QUOTE_KEEP / 2;     /* bytes of the beginning, and the gap */
     size_t fits = QUOTE_KEEP - quote->len;
 
     if (fits > len)

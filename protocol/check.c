@@ -295,8 +295,8 @@ static void check_exact(struct check *check, const struct stream *stream)
                    "stream %u: slot %u counts for others", id, slot);
 }
 
-/* The slot of a link: its key is unique, a due TOTAL waits for a call, and a
- * later marker for a due TOTAL (17.2, 17.4). */
+/* The slot of a link: its key is unique, a due TOTAL waits for a call, and only
+ * while a TOTAL is due is there a later marker (17.2, 17.4). */
 static void check_slot(struct check *check,
                        const struct stream *stream,
                        uint32_t at)

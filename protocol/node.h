@@ -138,7 +138,7 @@ enum event_type {
     EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL failed; or the answer to
                           ACTION_KNOCK */
     EVENT_FRAME,       /* link, frame (taken) */
-    EVENT_BYTES,       /* link: a part of a frame has arrived */
+    EVENT_BYTES,       /* link: bytes that complete no frame have arrived */
     EVENT_TICK,        /* only time has passed */
     EVENT_CLOCK,       /* only time has passed: the answer to ACTION_CLOCK */
     EVENT_CHILD_BEGUN, /* rank: its start has begun, and its limit counts */
@@ -223,7 +223,7 @@ enum action_type {
                        EVENT_CLOCK */
     ACTION_RANK,    /* rank: a back-end that attached got its rank */
     ACTION_LOAD,    /* definition: load its filters, answer EVENT_LOADED */
-    ACTION_UNLOAD,  /* stream: free its filters, after any call */
+    ACTION_UNLOAD,  /* stream: free its filters, once none is running */
     ACTION_FILTER,  /* call: run it, answer EVENT_FILTERED */
     ACTION_DELIVER, /* stream, frame (the shell's): to the application */
     ACTION_TELL,    /* tell, ...: news for the application */
@@ -283,8 +283,8 @@ struct actions {
                         for a parent, or has yet to report how it found one */
 };
 
-/* Drop the actions, and free what they own: a driver that takes a frame sets
- * its payload to NULL. The storage is kept for reuse. */
+/* Drop the actions, and free what they still own. A driver that takes a frame
+ * sets its payload to NULL. The storage is kept for reuse. */
 void actions_clear(struct actions *actions);
 
 /* Free the storage too. */

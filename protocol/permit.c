@@ -7,7 +7,7 @@
 enum sender {
     PARENT = 1 << 0,    /* this node's parent */
     HOST = 1 << 1,      /* the parent of a joiner that has no rank yet */
-    CANDIDATE = 1 << 2, /* a node that an orphan dialled, not its parent */
+    CANDIDATE = 1 << 2, /* a node that this node dialled, not its parent yet */
     COMMNODE = 1 << 3,  /* a child that is a commnode ... */
     BACKEND = 1 << 4,   /* ... or a back-end, and ready */
     CALLER = 1 << 5,    /* a child that is not ready yet */

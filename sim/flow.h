@@ -53,8 +53,8 @@ void flow_cut(struct flow *flow, size_t kept);
 
 /* The writer has closed the connection, and the reader writes to it: a reset
  * arrives at `at_ms`, or when the flow is no longer held. Bytes not arrived by
- * `now_ms` are lost. Returns when; UINT64_MAX if the reset is lost, or too
- * late. */
+ * `now_ms` are lost. Returns when; UINT64_MAX if the reset is lost, or the
+ * end has arrived. */
 uint64_t flow_reset(struct flow *flow, uint64_t now_ms, uint64_t at_ms);
 
 /* How many bytes are in flight. */
@@ -71,7 +71,7 @@ void flow_take(struct flow *flow, size_t len);
 /* Whether the end has arrived. */
 bool flow_is_over(const struct flow *flow, uint64_t now_ms);
 
-/* The arrival time of the last byte that was not taken; 0 if there is none. */
+/* When the last of the arrived bytes that were not taken arrived; 0: none. */
 uint64_t flow_waiting_ms(const struct flow *flow, uint64_t now_ms);
 
 /* Free the storage. */

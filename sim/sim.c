@@ -11,7 +11,7 @@
 
 /* ---- making it ---- */
 
-/* Add a node without a rank: the tree does not have this rank. */
+/* Add a placeholder for a rank that no node of the tree has. */
 static struct world_node *add_gap(struct sim *sim)
 {
     struct world_node *node = memory_new(sizeof(*node));

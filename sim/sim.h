@@ -224,7 +224,8 @@ size_t sim_unsent(const struct sim *sim, uint32_t index);
 /* Change the behaviour of the node's application; copied. */
 void sim_set_app(struct sim *sim, uint32_t index, const struct sim_app *app);
 
-/* Set how long the node's filters take from now on; 0: no time. */
+/* Set how long the node's filters take from now on; 0: they answer within the
+ * call. */
 void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms);
 
 /* ---- calls of an application ----

@@ -39,8 +39,8 @@ static void plan_tick(struct sim *sim, struct world_node *node)
     agenda_add(&sim->agenda, entry);
 }
 
-/* Whether `node` may start `child`: its own child or, if missing nodes are
- * skipped, a node below that has no other node above it. */
+/* Whether `node` may start `child`: its own child; or, if missing nodes are
+ * skipped, any node below it that it is not starting already. */
 static bool may_spawn(const struct sim *sim,
                       const struct world_node *node,
                       const struct world_node *child)

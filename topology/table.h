@@ -11,8 +11,8 @@
  * contain a broken path or a circle: each function below says what it returns
  * then.
  *
- * Of back-ends, the table has only the number below each internal node. The
- * last record about a back-end is kept, to tell whether the next one is news.
+ * Of back-ends, the table has only how many are children of each internal node.
+ * The last record about a back-end is kept, to tell whether the next is news.
  *
  * Pure: no clock, no random, no log. */
 #pragma once

@@ -157,6 +157,6 @@ int topology_encode(const struct topology *topo, char **text, size_t *len);
  * is checked, and memory stays proportional to `len`. Only one thing is not
  * checked: that no two nodes have the same host and instance. Ranks are unique.
  *
- * Returns 0, and `*out` is the caller's; -EPROTO if they are not a topology; or
- * -ENOMEM. */
+ * Returns 0, and `*out` is the caller's; or -EPROTO if the bytes are not a
+ * topology; or -ENOMEM. */
 int topology_decode(struct topology **out, const char *text, size_t len);

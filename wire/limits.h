@@ -8,7 +8,7 @@
 /* Protocol version, checked in the handshake. */
 #define LIMIT_PROTOCOL_VERSION 1
 
-/* Payload bytes of a frame, and of one before the proof (PROTOCOL 2.1). */
+/* Most payload bytes of a frame, and of one before the proof (PROTOCOL 2.1). */
 #define LIMIT_FRAME          (UINT32_C(1) << 30)
 #define LIMIT_FRAME_UNPROVED (UINT32_C(16) << 10)
 

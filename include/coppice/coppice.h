@@ -135,7 +135,8 @@ enum cop_guarantee {
     COP_GUARANTEE_EXACT,        /* the first of those below that the filter and
                                    the other options allow. With `sum` or
                                    `count` that is a total, so nothing is
-                                   received: for each wave, request waves */
+                                   received: to receive each wave, request
+                                   COP_GUARANTEE_WAVES */
     COP_GUARANTEE_COMPENSATION, /* children of a commnode that died send their
                                    filter states to the new parent (PROTOCOL 9).
                                    The filter is COP_IDEMPOTENT, not
@@ -174,7 +175,7 @@ struct cop_stream_options {
     const struct cop_packet *parameters; /* for the filters; or NULL */
     bool grow; /* back-ends that join later become members: they get each packet
                   that follows; their packets are in the waves after the next
-                  sync, and before it may be flagged late. While there is no
+                  sync; before it, they may be flagged late. While there is no
                   member, calls return -ENODEV */
     enum cop_guarantee guarantee; /* COP_GUARANTEE_NONE unless set. The filters
                                      must also be found by the front-end, which
@@ -183,7 +184,7 @@ struct cop_stream_options {
                             the front-end accepts them; beyond it, its send
                             blocks. One packet may exceed it. 0: 4 MiB */
     uint32_t redo_limit; /* whole waves: the stream fails if one wave is sent
-                            again more often than this. 0: 8 */
+                            again more often than this without success. 0: 8 */
 };
 #define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 

@@ -77,8 +77,8 @@ struct cop_value {
  *
  * out      the packet, with one reference; free it with cop_packet_free()
  * tag      the application's own number for this kind of packet
- * format   the types of the values: scalars by value, strings as `const char
- *          *`, arrays as pointer and count. The values are copied.
+ * format   the types of the values. Scalars are passed by value, strings as
+ *          `const char *`, arrays as pointer and count. The values are copied.
  *
  * Returns 0, or:
  *   -EINVAL    `format` is malformed, or a string is NULL
@@ -144,8 +144,8 @@ COP_API uint32_t cop_packet_origin(const struct cop_packet *packet);
 /* The number of back-ends with data in this packet; 0 for a compensation. */
 COP_API uint32_t cop_packet_contributors(const struct cop_packet *packet);
 
-/* The number of the packet's wave, counted from 1 in each epoch; 0 on a stream
- * without waves. Downwards: the packet's number. */
+/* The number of the packet's wave, counted from 1 in each epoch; 0 if it is in
+ * no wave. Downwards: the packet's number. */
 COP_API uint64_t cop_packet_wave(const struct cop_packet *packet);
 
 /* The epoch of that wave: how many syncs its senders had settled. */

@@ -128,7 +128,7 @@ void orphan_begin(struct node *node,
     orphan->front_end_lost = lost == 0 && !silent && !lives;
     orphan->lost = lost;
     find_candidates(node);
-    if (lost == 0) /* the front-end has died, or adopts this node again */
+    if (lost == 0) /* the front-end adopts again, or this node must end */
         orphan_dial(node, 0);
     else
         orphan_next(node);

@@ -407,7 +407,7 @@ void record_gone(struct node *node, uint32_t rank, const char *text)
     if (node->launched && node->role != NODE_FRONTEND)
         keep_end(node, rank, record_pack(node, &columns, text));
     give_up_gone(node, &columns, text);
-    /* no orphan may ask this node to adopt it (7.3) */
+    /* no orphan may ask `rank` to adopt it (7.3) */
     if (node->heal.table && table_entry(node->heal.table, rank, &entry) == 0)
         record_tell(node, rank, entry.incarnation, TABLE_FAILED, text);
 }

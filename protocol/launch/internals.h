@@ -2,9 +2,10 @@
  * and TABLE (PROTOCOL 12.2).
  *
  * Nodes are in order of rank. One level of a regular tree is one run: ranks are
- * consecutive, fan-outs are equal, and each parent has `each` nodes. An address
- * is encoded as the numbers in it that differ from the previous address. So a
- * node of a cluster takes 3 to 6 bytes, however many addresses it has. */
+ * consecutive, fan-outs are equal, and consecutive parents have `each` nodes
+ * each. An address is encoded as the numbers in it that differ from the
+ * previous address. So a node of a cluster takes 3 to 6 bytes, however many
+ * addresses it has. */
 #pragma once
 
 #include "wire/limits.h"

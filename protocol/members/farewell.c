@@ -295,7 +295,8 @@ int farewell_take(struct node *node,
     struct words_read reading;
     int r;
 
-    /* A back-end that has moved repeats FAREWELL to its new parent. */
+    /* A claim precedes FAREWELL on each link. A back-end that has moved repeats
+     * FAREWELL to its new parent. */
     if (!ranks_has(&peer->below, frame->origin))
         return 0;
     r = packet_open(&packet, frame->payload);

@@ -47,7 +47,7 @@ struct exact {
     uint32_t generation;
     uint64_t final;      /* waves up to here are accepted (16.5) */
     bool final_due;      /* FINAL is due with the next heartbeat */
-    bool counted;        /* the parent was told from which wave on (16.9) */
+    bool counted;        /* the parent was told where counting begins (16.9) */
     struct tally *tally; /* NULL at a back-end */
     struct ranks *sets;  /* by slot: members whose packets waves wait for */
     uint32_t set_count;

@@ -18,7 +18,7 @@ struct stream;
 struct wave_set;
 struct event;
 
-/* The total that arrived on one link. */
+/* The part of the total that came over one link. */
 struct slot {
     uint32_t key;        /* in filter calls; never used again on the stream */
     struct ranks set;    /* the members whose part it has */

@@ -41,7 +41,7 @@ struct downflow {
     struct feed feed;
     struct fifo in;      /* input of this node's downstream filter */
     uint64_t last;       /* the last number received, or, at the root, sent */
-    uint64_t passed;     /* last number sent to all children, or received */
+    uint64_t passed;     /* last one sent to all; a back-end: received */
     uint64_t unreturned; /* a back-end: bytes whose credit is not returned */
     uint64_t unclaimed;  /* a back-end: bytes since its last claim */
     struct debit debit;

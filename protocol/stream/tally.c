@@ -25,7 +25,7 @@ struct tally {
     uint32_t lane_count;
     struct lane **slots; /* NULL where free */
     uint32_t slot_count;
-    struct wave_number level; /* all waves up to here were released */
+    struct wave_number level; /* all waves up to here are over */
     uint32_t generation;
     struct lane *blocker; /* nothing is released before it answers; or NULL */
     uint64_t sum;         /* of the next wave, if `summed` */
@@ -449,7 +449,7 @@ static int gather(struct tally *tally, struct tally_set *out, bool *any)
     return r;
 }
 
-/* All waves up to `level` were released. */
+/* All waves up to `level` are over. */
 static void rise(struct tally *tally, struct wave_number level)
 {
     bool same = same_epoch(tally->level, level);

@@ -106,7 +106,7 @@ void tally_end_epoch(struct tally *tally);
 /* Drop all packets. */
 void tally_drop(struct tally *tally);
 
-/* The number up to which all waves were released. */
+/* The number up to which all waves are over: released, or skipped by all. */
 struct wave_number tally_level(const struct tally *tally);
 
 /* Whether credit is due to any child; take the credit of `slot`; the credit of

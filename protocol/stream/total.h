@@ -8,7 +8,7 @@
 /* Caller's storage. All zero: the total of no member. */
 struct total {
     struct ranks set;    /* the members whose part is in it */
-    struct mark settled; /* by all of them; it covers what they had sent */
+    struct mark settled; /* by all of them; the total has what they had sent */
     uint64_t level;      /* the sender counts from the wave after it (4.5) */
     int32_t tag;         /* of the packet that follows */
     struct payload *payload; /* of the filter's `pack`; with `is_empty`: NULL */

@@ -11,7 +11,8 @@
 #include "sim/swarm/tally.h"
 
 /* Node `index` is about to close its link with that number for silence: count
- * this, and fail the world if the other end was not silent. */
+ * this, and fail the world if the silence was too short, or if the other end
+ * was able to send all the time. */
 void detection_accused(struct sim *sim,
                        uint32_t index,
                        uint32_t link,

@@ -6,7 +6,7 @@
 #include "sim/swarm/wholeness.h"
 #include "wire/packet.h"
 
-#define TRAFFIC_FILLED 1000 /* how many of these a united array has */
+#define TRAFFIC_FILLED 1000 /* fillers in a united array */
 
 /* The sum of all answers must fit 32 bits. */
 #define TRAFFIC_SUM_RANKS 1024

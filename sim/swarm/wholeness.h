@@ -25,7 +25,7 @@ void exact_told_redo(const struct traffic *traffic,
                      struct sim *sim);
 
 /* Whether a back-end's send may wait: until more is final (PROTOCOL 16.6), or
- * for credit, which half a window makes unnecessary (PROTOCOL 3.4). A member
+ * for credit, but never while half a window is left (PROTOCOL 3.4). A member
  * that waits in a send settles no marker: a sync of another stream waits for
  * this one, and this one for members that send nothing before the next sync. */
 bool exact_is_full(const struct traffic_stream *stream,
