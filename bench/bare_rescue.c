@@ -4,7 +4,7 @@
  *   refuge                  reports its port, and accepts every call
  *   victim:COUNT:PORT,...   has COUNT orphans; waits to be killed
  *   orphan:PORT,...         when its parent has ended, it calls the refuge at
- *                           the index NUMBER modulo their count
+ *                           the index NUMBER modulo the count of ports
  *
  * This is the least work possible: an orphan exchanges as many bytes with its
  * refuge as in Coppice's handshake, without cryptography, and reports; the
@@ -140,7 +140,7 @@ static int be_victim(int up, const char *program, const char *rest)
         r = kids_write_all(up, &orphans, sizeof(orphans));
     if (r < 0)
         return r;
-    kids_read_all(up, &byte, sizeof(byte)); /* killed, or the end */
+    kids_read_all(up, &byte, sizeof(byte)); /* until killed, or the end */
     kids_end(kids, true);
     return 0;
 }

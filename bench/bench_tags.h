@@ -12,7 +12,7 @@ enum bench_tag {
     BENCH_FEED,                 /* "%ud %ud" rate, limit: `rate` times a second
                                    "%ad" of one integer, as in bench/integers.h;
                                    at most `limit` in all so far */
-    BENCH_COUNT,                /* the same of "%uld %uld": an integer, 1 */
+    BENCH_COUNT,                /* the same of "%uld %uld": an integer, and 1 */
     BENCH_RANGE,                /* "%ud %ud" first, count: "%ad" of one integer
                                    each, from `first` on */
     BENCH_LIMIT,                /* "%ud" limit: how many may be fed so far */

@@ -32,7 +32,7 @@ enum counting_what {
     COUNTING_WHATS, /* how many there are */
 };
 
-/* Numbers of system calls are lower. */
+/* Every number of a system call is below this. */
 #define COUNTING_CALL_MAX 512
 
 /* The sums over all processes of one role. Initially all zero. */

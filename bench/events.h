@@ -2,8 +2,8 @@
  * calls, minor page faults and context switches, from the kernel's perf events.
  *
  * No process is stopped for that: an event costs its process about 0.2 us. Only
- * root (or kernel.perf_event_paranoid -1) sees system calls; every user sees
- * faults. */
+ * root sees system calls, unless kernel.perf_event_paranoid is -1; every user
+ * sees faults. */
 #pragma once
 
 #include <stdbool.h>

@@ -19,6 +19,6 @@ enum footprint_what {
  * Returns how many there were, or -ENOMEM or an error from /proc. */
 int footprint_below(pid_t root, struct sample *inner, struct sample *leaf);
 
-/* Processor time of `root` and of all running processes below it, in
+/* Processor time of `root` and of all processes below it that live now, in
  * microseconds; 0 if the kernel does not report it. */
 double footprint_cpu_us(pid_t root);

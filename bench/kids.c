@@ -130,8 +130,8 @@ int kids_listen(int *out, uint16_t *port)
     return 0;
 }
 
-/* Start one child. It shares our memory until its exec, so it can report an
- * error of that. */
+/* Start one child. It shares our memory until its exec, so it can report why
+ * that failed. */
 static int spawn_program(pid_t *out, const char *program, char *const argv[])
 {
     volatile int failed = 0;

@@ -22,15 +22,15 @@
 /* The most children of the victim. */
 #define RESCUE_ORPHANS_MAX 1024
 
-/* It is an error if the tree has not recovered by then. */
+/* It is an error if the tree has not recovered after this time. */
 #define RESCUE_STUCK_MS 30000
 
 /* Times in milliseconds. */
 struct rescue_times {
     struct sample overall; /* one for each failure: from the kill to the arrival
                               of the last orphan's report at the root */
-    struct sample orphan;  /* all others have one for each orphan: from when it
-                              noticed to its report */
+    struct sample orphan;  /* this and the next four have one for each orphan;
+                              this one: from when it noticed to its report */
     struct sample choose;
     struct sample connect; /* includes authentication and the probe */
     struct sample compensate;

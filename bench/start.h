@@ -9,7 +9,8 @@ struct cop_network;
  * directory of the running program. Exactly one of `shape` and `text`, the text
  * of a topology file, is set. `session_path`, if set, gets a session file with
  * which faults can be injected. A build tree's own commnode and filters are
- * used, unless the environment names others.
+ * used, unless the environment names others. An installed library finds its
+ * own.
  *
  * Returns 0, or a negative errno after a message. */
 int start_network(struct cop_network **out,

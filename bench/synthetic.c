@@ -8,7 +8,7 @@
 
 #include "stat/tree/build.h"
 
-/* For each class, the number of bands of neighbours in it. */
+/* The mean number of bands of neighbours in one class. */
 #define BANDS_PER_CLASS 4
 
 /* A pseudo-random number from the seed and two others (SplitMix64). */

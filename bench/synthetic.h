@@ -38,7 +38,7 @@ int synthetic_parse(struct synthetic *job,
                     const char *text,
                     struct cop_error *error);
 
-/* The number for all daemons. */
+/* In place of a daemon's number: all daemons. */
 #define SYNTHETIC_ALL UINT32_MAX
 
 /* Make the tree of the tasks of daemon number `daemon`, counted from 0, or of

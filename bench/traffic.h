@@ -9,7 +9,7 @@ struct traffic {
     uint64_t bytes;   /* including the headers of IP and TCP */
 };
 
-/* Give this process and its children their own network, so that only they are
+/* Give this process and those below it their own network, so that only they are
  * counted. Call this before threads are started. If it is not permitted,
  * traffic_read() returns -EPERM. */
 void traffic_isolate(void);

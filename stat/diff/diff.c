@@ -189,7 +189,8 @@ static int renumbering(uint32_t **out,
     return 0;
 }
 
-/* Replace the numbers of a look in `set` by those in `tasks`. */
+/* Make a copy of `set`, of a look, with the numbers that `tasks` has for its
+ * members. */
 static int renumber(struct tasks **out,
                     const struct tasks *set,
                     const uint32_t *tasks)
@@ -331,7 +332,7 @@ static int find_presences(struct diff *diff, uint32_t *const *tasks)
     return r;
 }
 
-/* Add `up` to each number in `set`, and subtract `down`. */
+/* Make a copy of `set` with numbers higher by `up` and lower by `down`. */
 static int shift_tasks(struct tasks **out,
                        const struct tasks *set,
                        uint32_t up,

@@ -43,7 +43,7 @@ struct diff_gap {
 struct diff {
     const struct look *looks[DIFF_SIDES];
     uint32_t count;    /* the highest task number plus one */
-    uint32_t everyone; /* number of tasks in either look */
+    uint32_t everyone; /* number of tasks in A or B, each counted once */
     const char *noun;  /* the word for a task: "rank", "task" */
     /* by task: its number in the look; UINT32_MAX: not in it */
     uint32_t *numbers[DIFF_SIDES];

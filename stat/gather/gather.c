@@ -279,7 +279,8 @@ static void say_absent(const struct targets *targets,
     }
 }
 
-/* Report missing nodes of a tree here; other daemons have their tasks. */
+/* Report missing nodes of a tree on this host; other daemons have their
+ * tasks. */
 static void say_missing(struct cop_network *network, gather_say_fn say_fn)
 {
     struct cop_absentee absentee = COP_ABSENTEE_INIT;

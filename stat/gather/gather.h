@@ -21,9 +21,10 @@ struct gather_viewer {
     /* A new sample: the places of tasks, and how long they have been there.
      * `late` says what is missing; "": nothing. */
     int (*look)(void *arg, const struct tree *tree, const char *late);
-    /* Called every GATHER_IDLE_MS, except while names are requested. */
+    /* Called at least every GATHER_IDLE_MS, except while names are
+     * requested. */
     int (*idle)(void *arg);
-    /* Called once, as the last, for any reason. */
+    /* Called once, after all other calls, whatever the reason for the end. */
     void (*end)(void *arg);
     void *arg;
 };

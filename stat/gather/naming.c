@@ -216,7 +216,7 @@ static int named_reserve(struct named *named, uint32_t count)
     return named->frames ? 0 : -ENOMEM;
 }
 
-/* Append a copy of a frame; nothing without memory. */
+/* Append a copy of a frame. Without memory all frames of `named` are freed. */
 static int named_add(struct named *named,
                      const char *function,
                      const char *file,
@@ -350,7 +350,7 @@ static int fill_frame(struct naming *naming,
     r = names_of(names, module_of(naming->tree, number), raw->offset, &frames,
                  &count);
     if (r < 0 || count == 0)
-        return r == -ENOENT ? 0 : r; /* it keeps no name */
+        return r == -ENOENT ? 0 : r; /* it stays without a name */
     return named_copy(&naming->named[number], frames, (uint32_t)count);
 }
 

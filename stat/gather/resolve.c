@@ -241,7 +241,8 @@ static int put_stacks(struct resolving *resolving, bool full)
     return r;
 }
 
-/* Make the tree with names, as naming_resolve(). Returns 0 or -ENOMEM. */
+/* Make the tree with names, as naming_resolve(); `lines` as in struct
+ * resolving. Returns 0 or -ENOMEM. */
 static int resolve(struct tree **out,
                    const struct naming *naming,
                    enum naming_detail detail,

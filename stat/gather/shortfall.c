@@ -177,7 +177,7 @@ static int collect(struct tasks **out,
     return r;
 }
 
-/* Whether the daemon of process `index` need not be asked again. */
+/* Whether the daemon of process `index` must not be asked again. */
 static bool is_silent(const struct shortfall *shortfall,
                       uint32_t index,
                       uint32_t arg)

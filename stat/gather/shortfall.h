@@ -17,7 +17,7 @@ struct shortfall_wanted {
     const struct daemons *daemons;
     uint32_t samples;      /* that each task must have; 0: there were none */
     bool open_ended;       /* more samples were to come */
-    uint32_t timeout_ms;   /* how long answers were waited for; 0: not at all */
+    uint32_t timeout_ms;   /* how long answers were waited for; 0: not set */
     bool answered;         /* all live daemons have sent everything */
     struct cop_error late; /* why the answer may be incomplete; "": complete */
 };
@@ -27,7 +27,7 @@ struct shortfall_wanted {
  * sample are reported to `say`, by daemon. If there are any of either kind,
  * `wanted->late` becomes a summary.
  *
- * silent   the tasks whose daemons need not be asked again; the caller's
+ * silent   the tasks whose daemons must not be asked again; the caller's
  *
  * Returns 0 or -ENOMEM. */
 int shortfall_find(struct tree **tree,

@@ -215,7 +215,8 @@ static const char *script_of(const char *command, size_t len)
     return word < command + len && word[0] ? word : NULL;
 }
 
-/* Whether `path`, in the file system of process `pid`, is the file `name`. */
+/* Whether `path`, from the working directory of process `pid` if it is
+ * relative, is the file `name`. */
 static bool is_file(const char *path, int32_t pid, const char *name)
 {
     char folder[PATH_MAX], full[2 * PATH_MAX], *real;

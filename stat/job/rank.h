@@ -6,7 +6,8 @@
 #include <sys/types.h>
 
 /* The launcher that gave the rank. A process may have ranks from several, as
- * under an mpirun in a job script of Slurm; the highest value counts. */
+ * under an mpirun in a job script of Slurm: the one with the highest value here
+ * counts. */
 enum rank_source {
     RANK_NONE,
     RANK_SLURM,

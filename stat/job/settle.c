@@ -37,7 +37,7 @@ static void process_text(char *text,
              (int)pid);
 }
 
-/* Report why ranks are not used, with process `i` as the reason. */
+/* Report why ranks are not used, naming process `i`. */
 static void say_unranked(const struct targets *targets,
                          uint32_t i,
                          const char *reason,

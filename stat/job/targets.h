@@ -158,8 +158,8 @@ int targets_want_given(struct targets *targets);
 int targets_add_pids(struct targets *targets, const char *text);
 
 /* Add the targets in the file `path`, "-": in standard input; they are
- * separated by white space, and "#" begins a comment. Returns as
- * targets_add_text(), or the error of reading. */
+ * separated by white space, and "#" begins a comment to the end of the line.
+ * Returns as targets_add_text(), or the error of reading. */
 int targets_add_file(struct targets *targets,
                      const char *path,
                      struct cop_error *error);

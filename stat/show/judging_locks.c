@@ -86,7 +86,7 @@ static char *append_lock_waits(char *text,
 struct told {
     char *places[OTHERS_MAX];
     size_t count;
-    size_t alike; /* tasks with waits only at mentioned places */
+    size_t alike; /* tasks that wait at the places of a mentioned task */
     size_t left;  /* other tasks, not mentioned */
 };
 

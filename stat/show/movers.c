@@ -110,7 +110,7 @@ static int find_deepest(uint32_t *out,
         r = find_below(&below, report, movers, top, still_too);
         if (r < 0)
             return r;
-        /* Otherwise a thread was elsewhere for a while: it left this place. */
+        /* A thread that was elsewhere for a while has left this place. */
         if (!below.any || below.samples < (uint64_t)report->source.samples *
                                               tasks_count(movers))
             continue;

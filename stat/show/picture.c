@@ -105,7 +105,6 @@ char *picture_append_function(char *text, const char *function)
     return text;
 }
 
-/* See picture.h. */
 char *picture_append(char *text, const struct report *report, uint32_t node)
 {
     const char *file = report_file(report, node);

@@ -221,9 +221,8 @@ static unsigned columns_wanted(const struct render *render)
     return most;
 }
 
-/* How many columns are left of the counts. The headline is never cut: it gets
- * its own line if it would take room from the notes that they have
- * otherwise. */
+/* The width of the part to the left of the counts. The headline is never cut:
+ * it gets its own line if only that leaves room for the notes of the lines. */
 static unsigned left_columns(const struct render *render, const char *head)
 {
     const struct picture *picture = render->picture;

@@ -2,7 +2,7 @@
  *
  *     16 tasks on 1 host, 3 classes, 1 sample, stopped 1.9 ms at most
  *                                                 count  tasks
- *     main (ring.c:31)                               16 0-15
+ *     main (ring.c:31)                               16  0-15
  *     ├─ do_SendOrStall (ring.c:44) ▸ pause           1  1  ◀ outlier
  *     ...
  *

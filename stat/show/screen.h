@@ -10,9 +10,9 @@ struct screen; /* opaque; only one at a time, as it handles signals */
 
 /* Take over the terminal of standard output: the alternate screen, without a
  * cursor. If standard input is the terminal too, keys are read without Enter or
- * echo. If standard output is no terminal, only signals are handled: SIGINT,
- * SIGTERM and SIGHUP do not end the process any more, see screen_is_ended().
- * Returns 0 or -ENOMEM. */
+ * echo. If standard output is no terminal, only signals are handled. In any
+ * case SIGINT, SIGTERM and SIGHUP do not end the process any more: see
+ * screen_is_ended(). Returns 0 or -ENOMEM. */
 int screen_new(struct screen **out);
 
 /* Restore the terminal. NULL is fine. */

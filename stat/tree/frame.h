@@ -12,7 +12,8 @@
  * ended. */
 #define FRAME_EXITED "[exited]"
 
-/* The beginning of that of a task that has ended, but was not waited for. */
+/* The beginning of the function for a task that has ended, but was not waited
+ * for. */
 #define FRAME_ZOMBIE "[zombie: "
 
 /* The last frame of a thread that ran just before it was stopped. */

@@ -18,8 +18,9 @@ struct history {
 /* Free what `history` holds. */
 void history_fini(struct history *history);
 
-/* Note which tasks have moved since the last call, if `tree` has a new sample.
- * Returns 0 or -ENOMEM. */
+/* If `tree` has a new sample, note which tasks have moved since the sample that
+ * was noted before. The first sample only gets its number noted. Returns 0 or
+ * -ENOMEM. */
 int history_note(struct history *history, const struct tree *tree);
 
 /* In how many of the kept samples any of `tasks` has moved; `*of` becomes the

@@ -412,7 +412,8 @@ static int run_get(struct tasks_run *run,
     return 0;
 }
 
-/* Count the ranges of the runs, and add them to `tasks`; or return an errno. */
+/* Count the ranges of the runs, and add them to `tasks` unless that is NULL.
+ * Returns the count, or a negative errno if the runs are malformed. */
 static long runs_get(struct tasks *tasks,
                      const unsigned char *bytes,
                      size_t len)

@@ -108,7 +108,7 @@ static unsigned argument_in(Dwarf_Attribute *attribute)
     return i;
 }
 
-/* Push the value with which the function was called in a register. */
+/* Push the value that the function got in a register when it was called. */
 static void push_given(struct machine *machine,
                        Dwarf_Attribute *expression,
                        const Dwarf_Op *operation)

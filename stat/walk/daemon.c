@@ -385,7 +385,7 @@ static int name_all(struct daemon *daemon,
         if (r == 0)
             r = answer_add(&making, i, frames, count);
         else if (r == -ENOENT)
-            r = 0; /* it keeps no name */
+            r = 0; /* it stays without a name */
     }
     if (r < 0 || making.count == 0)
         goto out;

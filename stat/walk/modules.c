@@ -97,7 +97,8 @@ static int open_regular(const char *path, struct stat *status)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Write the real name of the file `name` of maps, which escapes newlines. */
+/* Write the real name of the file that maps calls `name`: there a newline is
+ * "\012". */
 static void unescape(char *path, size_t size, const char *name)
 {
     size_t len = 0;

@@ -38,7 +38,8 @@ static bool begins(const char *text, const char *const *starts)
     return false;
 }
 
-/* `function` without the prefixes of the C library. */
+/* `function` without leading underscores, and without the GI_ of the C
+ * library. */
 static const char *bare_name(const char *function)
 {
     while (*function == '_')

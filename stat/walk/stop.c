@@ -347,7 +347,7 @@ static size_t threads_look(struct stop *stop, bool all)
         } else {
             thread->state = STOP_HELD;
             thread->signal = pending_signal(status);
-            /* ptrace(2) reports a process that was already stopped so. */
+            /* By this ptrace(2) shows that the process was stopped before. */
             if (status >> 16 == PTRACE_EVENT_STOP &&
                 WSTOPSIG(status) != SIGTRAP)
                 stop->signal = WSTOPSIG(status);
@@ -357,7 +357,7 @@ static size_t threads_look(struct stop *stop, bool all)
 }
 
 /* Whether all threads that have not stopped sleep in the kernel and take no
- * signal, and their patience is over or they were stragglers before. */
+ * signal, and each was waited for long enough or was a straggler before. */
 static bool all_are_stuck(const struct stop *stop)
 {
     bool patient = stop_age_ns(stop) < stop->patience_ns;

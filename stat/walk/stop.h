@@ -65,7 +65,7 @@ void stop_free(struct stop *stop);
  * was stopped. */
 uint64_t stop_begin_ns(const struct stop *stop);
 
-/* How many threads there are here, and how many were left alone. */
+/* How many threads were seized or spared, and how many were left alone. */
 size_t stop_count(const struct stop *stop);
 size_t stop_left_out(const struct stop *stop);
 

@@ -57,9 +57,9 @@ struct seen {
     uint32_t task;
     uint32_t moved;
     uint32_t seen;
-    uint64_t places_before; /* sum over the decisive places of the stacks */
+    uint64_t places_before; /* sum of hashes of the decisive places */
     uint64_t places_now;
-    bool ran;         /* since the previous sample, within its place */
+    bool ran;         /* since the previous sample, without leaving its place */
     bool here;        /* in this sample */
     uint32_t stop_us; /* the longest */
     bool stop_new;    /* longer than in the previous sample */

@@ -23,7 +23,7 @@
 #define FRAMES_MAX 48
 #define STACK_MAX  ((size_t)16384)
 
-/* The stack ends at a page. */
+/* A stack ends at the end of a page. */
 #define PAGE ((size_t)4096)
 
 /* Memory this near to the taken part may be stack: it is not read later. */

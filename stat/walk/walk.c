@@ -112,8 +112,8 @@ static int modules_look(struct modules **out,
     return 0;
 }
 
-/* Read what is mapped before the process is stopped; this fails during
- * execve(). */
+/* Read what is mapped before the process is stopped. During execve() that
+ * cannot be read, which is no error here. */
 static int modules_look_early(struct modules **out,
                               pid_t pid,
                               struct cop_error *error)

@@ -45,7 +45,8 @@ static unsigned characters(const char *text)
     return count;
 }
 
-/* Whether XML allows the character; here it allows no control characters. */
+/* Whether XML allows the character: it does not allow the last two below 2^16.
+ * Control characters count as not allowed. */
 static bool is_of_xml(uint32_t character)
 {
     return character >= ' ' && character != 0xfffe && character != 0xffff &&

@@ -452,7 +452,7 @@ static void write_edges(FILE *file,
     fputs("]", file);
 }
 
-/* Write the processes set aside, which have no ranks. */
+/* Write the processes set aside, which are no ranks. */
 static void write_asides(FILE *file, const struct targets *targets)
 {
     if (!targets || targets->aside_count == 0)
