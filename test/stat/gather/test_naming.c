@@ -1,5 +1,5 @@
 /* test_naming.c - questions for names, and their answers: late answers, second
- * answers, and answers to unknown questions. */
+ * answers, answers about other addresses, and silent daemons. */
 #include <errno.h>
 
 #include "stat/gather/naming.h"

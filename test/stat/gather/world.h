@@ -15,9 +15,10 @@ struct world {
     uint32_t daemons;   /* back-ends: the ranks from 1 on */
     uint32_t frozen;    /* the rank of a daemon that freezes; 0: none does */
     uint64_t frozen_ms; /* when it freezes */
-    uint64_t held_ms;   /* delay of all other samples after the freeze */
-    uint64_t lost_ms;   /* time from the freeze to the loss; 0 for both: from
-                           the times of the launch */
+    uint64_t held_ms;   /* samples taken after the freeze arrive this long after
+                           it, or when they are taken if that is later */
+    uint64_t lost_ms;   /* time from the freeze to the loss; 0: this and held_ms
+                           come from the times of the launch */
     uint64_t moves_ms;  /* until then task 0 moves in each sample */
     uint64_t ends_ms;   /* when the network ends; 0: never */
     bool hurried;       /* the next sample always arrives after 1 ms */

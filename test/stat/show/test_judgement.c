@@ -127,7 +127,8 @@ static void add_tagged(struct traces *traces,
     CHECK_OK(traces_add(traces, task, frames, 4));
 }
 
-/* Tasks with locks at the same places are described once, other tasks each. */
+/* Tasks with locks at the same places are described once. Each task with locks
+ * at other places is described too. */
 TEST(judgements_name_the_locks_of_each_task)
 {
     static const char call[] = "pthread_mutex_lock";

@@ -80,7 +80,7 @@ static void check_text(char *text, const char *expected)
 }
 
 /* Three classes: smallest first, outliers marked, C library functions on their
- * callers' lines, an ellipsis for the inside of pthread; hosts if few. */
+ * callers' lines, an ellipsis inside pthread, hosts of small classes. */
 TEST(the_ring_has_three_classes)
 {
     struct targets targets = {0};
@@ -267,7 +267,8 @@ TEST(progress_threads_are_drawn_last)
     free(text);
 }
 
-/* A thread that began in another function, but waits as the others, is none. */
+/* A thread that began in another function, but waits as others do, is no
+ * outlier. */
 TEST(who_does_as_others_is_no_outlier)
 {
     struct report_source source = {.hosts = 1, .samples = 1, .threads = true};

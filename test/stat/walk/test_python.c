@@ -168,8 +168,8 @@ TEST(those_of_3_14_are_elsewhere_and_its_pointers_have_tags)
     check_frames(2);
 }
 
-/* The interpreter calls a constructor that is called often through generated
- * code. */
+/* If a constructor is called often, the interpreter calls it through code that
+ * it has generated. */
 TEST(code_without_a_file_of_its_own_is_no_frame)
 {
     const struct text init = {

@@ -169,7 +169,8 @@ static pid_t tool_start(pid_t job,
     _exit(127);
 }
 
-/* Check that the tool, whose daemon is lost, exits with the right status. */
+/* Check that the tool, whose daemon is lost, exits with a status that says that
+ * the answer is not whole (2), or that there is none (3). */
 static void tool_end(pid_t pid)
 {
     int status;
