@@ -219,8 +219,8 @@ static struct frame roll(enum taste taste, uint32_t *seed)
     return frame;
 }
 
-/* Send random packets of every back-end of `tree`; those below `first_leaf`
- * also to `flat`, where all back-ends are children of the front-end. */
+/* Send the same random packets of every back-end in `tree` and in `flat`, where
+ * all back-ends are children of the front-end. */
 static void send_waves(struct tree *tree,
                        struct tree *flat,
                        enum taste taste,

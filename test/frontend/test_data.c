@@ -201,7 +201,7 @@ TEST_OF_TREES(a_sender_that_settles)
     CU_ASSERT_EQUAL(tree_echo(sum, 3), 3 * count);
 }
 
-/* Ask each member for its total until all answer `expected`. */
+/* Ask the members for their totals until these add up to `expected`. */
 static void await_totals(struct cop_stream *sum, int expected)
 {
     uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;

@@ -198,8 +198,8 @@ TEST(a_stream_before_its_first_member)
     tree_end(network);
 }
 
-/* No node waits for a joiner's process, so its death by a signal is not
- * certain. Streams still open without it. */
+/* No node waits for a joiner's process, so its end is not certain if a signal
+ * kills it. Streams still open without it. */
 TEST(streams_open_without_a_joiner_that_died)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;

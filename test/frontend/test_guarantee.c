@@ -208,7 +208,8 @@ static void make_filters(const char *folder, bool older)
 }
 
 /* Launch 2x2; one commnode, and the back-ends that it starts, find another
- * version of the filters. Makes the folder `work`, and changes into it. */
+ * version of the filters. Makes the folder `work`; its folder newer
+ * becomes the working folder. */
 static struct cop_network *launch_mixed(char *work)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;

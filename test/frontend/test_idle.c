@@ -133,7 +133,7 @@ TEST(a_computing_application_wakes_as_rarely)
 /* A sanitizer's allocator does not reuse freed memory. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* Limits of private memory: a commnode with 16 children; a back-end. Pages of 4
- * KiB. Measured: 430 and 190 KiB; 620 and 340 with the burst's. */
+ * KiB. Measured: 430 and 190 KiB; 620 and 340 with the memory of the burst. */
 #define COMMNODE_KIB (512 * (sysconf(_SC_PAGESIZE) / 4096))
 #define BACKEND_KIB  (320 * (sysconf(_SC_PAGESIZE) / 4096))
 

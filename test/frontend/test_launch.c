@@ -170,8 +170,8 @@ TEST(a_backend_that_never_joins)
     expect(&launch, -ETIMEDOUT, "launch_timeout|rank ");
 }
 
-/* If a program does not start, over ssh or because ssh is missing, the error
- * names its host and has the message of the system or of ssh. */
+/* If a program does not start, over ssh or without it, the error names its host
+ * and has the message of the system or of ssh. */
 TEST(what_does_not_start_is_named)
 {
     static const struct {
@@ -388,7 +388,8 @@ static void on_signal(int number)
     (void)number;
 }
 
-/* Signals that the application ignores are ignored in all nodes. */
+/* Signals that the application ignores are ignored in all nodes, and signals
+ * that it handles are not, as after exec(). */
 TEST(signals_that_are_ignored_stay_so)
 {
     struct cop_network *network;

@@ -207,8 +207,9 @@ TEST(closed_streams_leave_nothing)
     tree_end(network);
 }
 
-/* In the front-end too, an event that is not taken wakes it once. Once
- * the application asks for events, it is readable until all are taken. */
+/* In the front-end too, an event that is not taken wakes the application once.
+ * As soon as it asks for events, the descriptor is readable until all are
+ * taken. */
 TEST(an_event_wakes_once)
 {
     struct cop_network *network = tree_launch("flat:2");

@@ -97,8 +97,9 @@ TEST(a_stream_says_whether_it_is_replayable)
 }
 
 /* PROTOCOL 9.4, 2.4, 10.6: a sum is not idempotent, and the stream says so when
- * it is opened. When a commnode dies, each sum of ones counts its contributors;
- * the sync returns 1, and an event names the links; the next sync returns 0. */
+ * it is opened. When a commnode dies, each sum of ones is the number of its
+ * contributors; the sync returns 1, and an event names the links; the next sync
+ * returns 0. */
 TEST(a_sum_tells_the_truth)
 {
     struct cop_network *network = tree_launch("2x2x2");
@@ -117,7 +118,7 @@ TEST(a_sum_tells_the_truth)
     tree_check_sum(stream, 1, 8);
     CHECK_IS(tree_sync(stream), 0);
     CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
-    /* a packet passes the commnode that dies after that sync */
+    /* after that sync a packet passes the commnode that dies later */
     CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 1));
     CU_ASSERT_EQUAL(tree_receive(stream, &contributors), 8);
     for (int i = 0; i < ECHOES; i++) {

@@ -1,7 +1,7 @@
 /* test_stream.c - streams of real trees: modes, filters, members, syncs. */
 #include "test/frontend/tree.h"
 
-/* wait_for_all makes one packet of a wave; without a filter, one of each. */
+/* A wave of wait_for_all becomes one packet; unfiltered packets come alone. */
 TEST_OF_TREES(waves_of_each_mode)
 {
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
@@ -40,7 +40,7 @@ TEST_OF_TREES(a_filter_error_is_an_event)
     tree_check_says(event.text, "sum");
 }
 
-/* A filter that cannot be loaded in one role: the error names the node. */
+/* A filter that the front-end or a back-end cannot load: the error names it. */
 TEST(a_filter_that_is_missing)
 {
     struct cop_network *network = tree_launch("2x2");

@@ -105,7 +105,7 @@ static void *only_send(void *arg)
     return NULL;
 }
 
-/* Receive until no thread receives more: `count` packets in all. */
+/* Receive until the network ends: `count` packets in all. */
 static void *only_receive(void *arg)
 {
     struct worker *worker = arg;
@@ -125,7 +125,7 @@ static void *only_receive(void *arg)
 }
 
 /* One stream, used by all threads: each packet goes whole to one receiver. A
- * receiver that waits without time-out returns when the stream ends. */
+ * receiver that waits without time-out returns when the network ends. */
 TEST(one_stream_for_all_threads)
 {
     for (size_t i = 0; i < TREE_SHAPES; i++) {
@@ -218,7 +218,8 @@ TEST(a_network_for_each_thread)
     CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
 }
 
-/* Networks of one thread neither; the end of one does not affect the others. */
+/* Nor do networks of one thread disturb each other; the end of one does not
+ * affect the others. */
 TEST(several_networks_in_one_thread)
 {
     struct cop_network *networks[TREE_SHAPES];

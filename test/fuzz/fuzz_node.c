@@ -3,9 +3,9 @@
  * The input is a role and a sequence of events: links that open and close,
  * frames of every type, valid and random, from peers that hold the key, time,
  * answers of filters, requests of the application. The node's actions are
- * checked as the shells rely on them: no frame on a closed link, or down that
- * may only go up; every frame encodes; one filter call at a time; after its end
- * a node only closes links. */
+ * checked as the shells rely on them: no frame is sent on a closed link, and
+ * none down that may only go up; every frame encodes; one filter call at a
+ * time; after its end a node only closes links. */
 #include <coppice/status.h>
 #include <errno.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@
 #define LINKS      8
 #define EVENTS_MAX 400
 #define STREAMS    8
-#define VILLAIN    1 /* the link of back-end 12, which may be the only peer */
+#define VILLAIN    1 /* the link of back-end 12, the only sender if `alone` */
 #define CROWD      20000 /* large counts, at most once in each input */
 #define MANY       300   /* stands for counts that may be millions */
 

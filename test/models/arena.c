@@ -12,8 +12,8 @@
 #define ARENA_LEN  ((size_t)64 << 20)
 #define ARENA_STEP ((size_t)32) /* sizes are rounded up to a multiple */
 #define ARENA_SMALL                                                            \
-    ((size_t)128) /* the steps that have a free list; larger blocks are not
-                     reused */
+    ((size_t)128) /* blocks of up to this many steps have a free list; larger
+                     ones are not reused */
 
 /* The header of each block. */
 struct block {

@@ -8,7 +8,7 @@
 
 #include "wire/packet.h"
 
-/* Stands for the phase of an orphan without attempts left. */
+/* Stands for the phase, and the attempts, of an orphan without any left. */
 #define HELD 99
 
 static uint64_t mix_in(uint64_t sum, uint64_t value)
@@ -89,7 +89,7 @@ static uint64_t any_digest(const struct frame *frame)
 {
     uint64_t sum = mix_in(frame->type, 0);
 
-    if (frame->type != FRAME_ADOPT) /* it says: the last resort */
+    if (frame->type != FRAME_ADOPT) /* whose tag is the last resort */
         sum = mix_in(sum, (uint64_t)frame->tag);
     if (frame->type == FRAME_ADOPTED)
         return sum;

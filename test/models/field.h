@@ -55,7 +55,7 @@ enum field_kind {
     FIELD_CONNECT, /* node, other: its dial succeeds */
     FIELD_REFUSED, /* node, other: no listener */
     FIELD_EXPIRE,  /* node: its attempt or its pause times out */
-    FIELD_SILENCE, /* wire, end: that end was silent for too long */
+    FIELD_SILENCE, /* wire, end: that end has heard nothing for too long */
     FIELD_GONE,    /* node, other: is told of its child's end */
     FIELD_RESUME,  /* node: a stopped node continues */
     FIELD_SEND,    /* node: a back-end sends its next packet */
@@ -95,7 +95,7 @@ struct field_wire {
 
 struct field_node {
     struct node *machine; /* NULL: crashed */
-    bool inert;           /* a back-end that receives nothing: `leaves` */
+    bool inert;           /* a back-end that receives nothing: not `leaves` */
     bool stopped;
     bool gone_due; /* its starter has not been told of its end yet */
     bool dialling;
@@ -148,8 +148,8 @@ uint32_t field_moves(const struct field *field,
                      struct field_move *moves,
                      uint32_t *faults_at);
 
-/* Whether no fault is left, every live node has a parent, and nothing is in
- * flight except records. */
+/* Whether no fault is left, every live node has a parent, no link has ended,
+ * and nothing that matters to an adoption is in flight, except records. */
 bool field_is_calm(const struct field *field);
 
 /* Make `move`, and then everything that leaves no choice: frames that carry

@@ -145,8 +145,8 @@ static void list_faults(const struct field *field,
 
 /* ---- faults that come when they are noticed (search.md) ---- */
 
-/* Whether the node at that end can find the other, a stopped node, silent: its
- * link is not found down. */
+/* Whether the node at that end can find the other node silent, if that is
+ * stopped: it cannot find the link down before. */
 static bool may_be_silent(const struct field *field,
                           const struct field_wire *wire,
                           uint32_t end)

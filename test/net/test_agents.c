@@ -90,7 +90,8 @@ TEST(agent_knows_its_host)
     CU_ASSERT(!agents_is_own("node7"));
 }
 
-/* The nodes whose parent is on another host; their parents start the others. */
+/* An agent starts the nodes whose parent is on another host; every other node
+ * is started by its parent. */
 TEST(agent_starts_the_heads_of_its_host)
 {
     char *argv[] = {(char[]){"run"}, (char[]){"{hosts}"}, NULL};

@@ -497,7 +497,7 @@ static int begin_stranger(uint32_t handshake_ms)
 
 TEST(silence_ends_at_the_deadline)
 {
-    ev_tstamp start = ev_time(); /* the test's clock is ahead of the loop's */
+    ev_tstamp start = ev_time(); /* earlier than the loop's clock */
     int fd = begin_stranger(50);
 
     RUN_UNTIL(ends[0].down);

@@ -28,7 +28,7 @@ TEST(a_flood_gets_ten_lines_a_second_and_is_counted)
     CU_ASSERT_EQUAL(add(&refusals, 500, 7000), REFUSALS_MAX);
     CU_ASSERT_EQUAL(add(&refusals, 500, 7999), 0);
     CU_ASSERT_EQUAL(refusals_left_out(&refusals, 7999), 0);
-    CU_ASSERT_EQUAL(add(&refusals, 5, 8000), 0); /* before the last request */
+    CU_ASSERT_EQUAL(add(&refusals, 5, 8000), 0); /* before the count is taken */
     CU_ASSERT_EQUAL(refusals_left_out(&refusals, 8000), 995);
     CU_ASSERT_EQUAL(refusals_left_out(&refusals, 9000), 0);
     CU_ASSERT_EQUAL(add(&refusals, 500, 9000), REFUSALS_MAX);

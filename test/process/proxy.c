@@ -282,7 +282,7 @@ static bool way_write(struct way *way, int fd)
     return true;
 }
 
-/* ---- the loop: three descriptors for each link, -1 for an idle one ---- */
+/* ---- the loop: three descriptors for each link, -1: not polled ---- */
 
 #define FDS (3 * LINKS_MAX + 2)
 

@@ -1,5 +1,5 @@
-# slurm.sh - a Slurm cluster of this machine's own, for the tests that source it.
 # slurm.sh - a private Slurm cluster on this machine, for tests that source it.
+#
 #   slurm_hosts COUNT   network namespaces n1 to nCOUNT and ctl, at one switch
 #   slurm_start         slurmctld and munged on ctl, a slurmd on each other host
 #   slurm_on HOST CMD   run a command there
@@ -13,8 +13,8 @@
 # shellcheck shell=sh disable=SC2154
 
 # The time of a launch depends on the load and on sanitizers. $limit_ms is eight
-# times the duration of COMMAND, within 20 s and 60 s: a load that begins after
-# COMMAND delays forty processes of Slurm.
+# times the duration of COMMAND, at least 20 s and at most 60 s: a load that
+# begins after COMMAND delays forty processes of Slurm.
 timed() {
     began_ms=$(date +%s%3N)
     timed_status=0

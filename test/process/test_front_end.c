@@ -24,7 +24,7 @@
 
 #define ATTACHED 6
 
-/* A front-end that works until killed. It writes a byte to `ready` first. */
+/* A front-end that works until killed. When it works, it writes to `ready`. */
 typedef void front_end_fn(int ready);
 
 static void say_ready(int ready)

@@ -281,7 +281,7 @@ TEST(a_refusal_during_the_launch_is_told)
 }
 
 /* Records must be of existing commnodes; a back-end may accuse a few lost
- * parents, each once per link (PROTOCOL 6.1d). */
+ * parents, once per link (PROTOCOL 6.1d). */
 TEST(accusations_are_few)
 {
     const struct said stranger = {300, 0, FAILED}, leaf = {8, 0, FAILED};
@@ -307,8 +307,8 @@ TEST(accusations_are_few)
     alone_fini(&victim);
 }
 
-/* Every accusation leaves a node a higher incarnation for its refutation
- * (PROTOCOL 2.6), also one from a commnode. */
+/* A number too far ahead is refused, also from a commnode, so that every node
+ * has a higher incarnation left for its refutation (PROTOCOL 2.6). */
 TEST(numbers_do_not_wrap)
 {
     static const uint32_t far[] = {UINT32_MAX, UINT32_MAX - 1, LIMIT_AHEAD + 1};

@@ -168,10 +168,10 @@ static struct sim *begin_slowly(uint64_t at_ms, uint32_t rank, uint64_t for_ms)
     return sim;
 }
 
-/* PROTOCOL 12.2b: during the launch, a node that starts, or whose children
- * start, may be silent for longer than later: its parent and children wait for
- * it at any time. After the table, silence is a failure within failure_timeout
- * and a heartbeat. */
+/* PROTOCOL 12.2b: during the launch, a node that starts, or that has starting
+ * nodes below it, may be silent for longer than later: its parent and children
+ * wait for it at any time. From the table on, silence is a failure within
+ * failure_timeout and a heartbeat. */
 TEST(a_slow_start_is_no_failure)
 {
     const uint64_t slow_ms = 3 * LIMIT_FAILURE_TIMEOUT_MS;

@@ -115,7 +115,7 @@ TEST(failed_attempts_are_counted)
 TEST(a_lost_report_is_repeated)
 {
     for (uint64_t at_ms = 1; at_ms <= 30; at_ms++) {
-        /* Only 1, 2 and the front-end can adopt 6 and 7 then. */
+        /* Besides the front-end, only 1 and nodes below can adopt 6 and 7. */
         struct sim *sim = sim_launch("0(1(2(3(6,7),4(8,9)),5(10)))");
         struct node_adoption adoption;
 

@@ -283,8 +283,8 @@ SCENARIO(a_slow_child_delays_no_other, TREE)
 
 /* PROTOCOL 10.1, 10.6: a claim that waits for credit names the members that had
  * settled when it was made. A back-end that is adopted, sends and settles after
- * that is not in it: its packets wait behind the claim, however slow the link
- * is. */
+ * that is not in it: its packets wait behind the claim, at whatever moment the
+ * link is held up. */
 TEST(a_claim_that_waits_speaks_of_no_newcomer)
 {
     enum {
@@ -325,8 +325,9 @@ TEST(a_claim_that_waits_speaks_of_no_newcomer)
 
 /* PROTOCOL 10.6a: a commnode is stopped while packets for it are in flight, and
  * its children find other parents. A sync returns 1, as the packets may be
- * lost. The commnode continues, is adopted, and reads the packets. They do not
- * arrive after that sync, where they would count for the next one. */
+ * lost. The commnode continues, is adopted, reads the packets, and sends them
+ * on. They do not arrive after that sync, where they would count for the next
+ * one. */
 TEST(what_a_sync_gave_up_does_not_come)
 {
     for (int mode = COP_WAIT_FOR_ALL; mode <= COP_TIME_OUT; mode++) {

@@ -156,7 +156,8 @@ SCENARIO(an_opening_takes_one_total_on_each_link, "0(1(3,4,5,6),2)")
 }
 
 /* 17_4_split: a back-end dies at each moment around a sync. The total and its
- * set arrive together (PROTOCOL 17.4), so the sync covers exactly that. */
+ * set arrive together (PROTOCOL 17.4), so the total that a sync covers is
+ * exact. */
 TEST(scenario_17_4_split)
 {
     for (uint64_t at_ms = 0; at_ms < 16; at_ms++) {

@@ -127,7 +127,7 @@ PAIR(an_empty_answer_counts, COP_WAIT_FOR_ALL)
     CU_ASSERT_EQUAL(set.contributors, 4);
 }
 
-/* Child 10 sends empty answers `first` to `last`, of `count` back-ends. */
+/* Child 10, with `count` back-ends, answers waves `first` to `last` empty. */
 static void put_empty(struct wave *wave,
                       uint64_t first,
                       uint64_t last,

@@ -142,7 +142,8 @@ int sim_state_now(struct sim *sim, uint32_t stream, int *value);
 unsigned sim_taken(struct sim *sim, uint32_t rank, uint32_t stream);
 int sim_last(struct sim *sim, uint32_t rank, uint32_t stream);
 
-/* Check that the front-end was told `count` times, last about `about`. */
+/* Check that the front-end was told `what` `count` times, the last time about
+ * `about`. */
 #define expect_told(sim, what, count, about)                                   \
     do {                                                                       \
         CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_##what), count);                 \

@@ -288,7 +288,7 @@ static enum sim_tampering raise_tree(struct sim *sim,
     return SIM_KEEP;
 }
 
-/* A node that has started is reported missing. */
+/* The world counts 4 as missing, although it has started. */
 DEFECT(belie_absence,
        TELLS(LAUNCHED),
        sim_missing(sim, 4, "it has started, in truth"))
@@ -345,7 +345,7 @@ static const struct oracle_case cases[] = {
     {CALM VALUES KILL1 SEND3 SYNC, lie_settled, 0,
      "3 lives and has taken 0 of 3"},
     {CALM VALUES SEND3 SYNC, empties_down, 1, "3 took a packet that nobody"},
-    /* upwards: no packet missing or twice, each in its wave */
+    /* upwards: no packet missing or twice, in its wave, the count right */
     {CALM VALUES SEND3 SYNC, empties_up, 1, "took what no filter makes"},
     {CALM VALUES SEND3 SYNC, strays, 1, "of stream 9, which is not open"},
     {CALM VALUES KILL1 SEND3 SYNC SEND3 SYNC, comes_behind_its_sync, 0,
@@ -491,7 +491,7 @@ static const struct oracle_case cases[] = {
     {TALL(",11") "+0 app node=3 take=900\n+0 app node=10 take=900\n" MAXIMA
          POISON SEND3 "+9000 sync\n",
      fails_another, 0, "crashes of stream 1, which failed at"},
-    /* launches without missing nodes */
+    /* launches that skip missing nodes */
     {SKIP VALUES SEND3 SYNC, belie_absence, 0,
      "4 did not start, and is not listed"},
     {NOBODY VALUES, launches_nobody, 0, "launched, and no back-end is left"},

@@ -22,7 +22,7 @@ struct part {
     uint32_t count;  /* packets received, or in the last total */
     uint32_t synced; /* cumulative: packets that a sync has covered ... */
     uint64_t sum;    /* ... and their sum */
-    bool is_known;   /* it was known before the last sync */
+    bool is_known;   /* a packet of it had come before the last sync */
     uint32_t epoch;  /* the last wave that includes it */
     uint64_t wave;
 };
@@ -34,7 +34,7 @@ struct ledger {
     enum kind kind;
     char name[96]; /* for messages */
     bool grows;
-    uint32_t members[RANKS_MAX]; /* since the launch */
+    uint32_t members[RANKS_MAX]; /* since the opening */
     uint32_t member_count;
     uint32_t first_joiner; /* ranks from here on are late joiners */
     uint32_t number;       /* of the last command */

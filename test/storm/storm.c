@@ -1,5 +1,5 @@
-/* storm.c - rounds of a tool whose nodes are killed, stopped and cut off from
- * outside: storm [--time S] [--rounds N] [--seed N] [--tree SHAPE]
+/* storm.c - rounds of a tool, checked from outside, whose nodes are killed,
+ * stopped and cut off: storm [--time S] [--rounds N] [--seed N] [--tree SHAPE]
  * [--weather NAME] [--streams NAME] [--keep].
  *
  * Each round starts its own front-end, harms its nodes as the seed says, and
@@ -382,7 +382,8 @@ static void reap(void)
     }
 }
 
-/* Check that nodes left no file. Remove the folder if so, unless `keeps`. */
+/* Check that nodes left no file. Remove the folder if the round had no
+ * violation, unless `keeps`. */
 static void check_folder(bool keeps)
 {
     char path[512];

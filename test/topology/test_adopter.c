@@ -28,7 +28,7 @@ static uint64_t plain_mix(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* Whether `i` is up, has a path to the front-end, not below the orphan. */
+/* Whether `i` lives outside the orphan's subtree, with a path to the root. */
 static bool may_adopt(const struct plain *plain, uint32_t i)
 {
     const struct grove *grove = plain->grove;
@@ -269,7 +269,7 @@ static void compare(const struct grove *grove,
         compare_algorithm(&plain, table, algorithm, state);
 }
 
-/* Rule 7.3: thousands of trees whose nodes fail and move, at each turn. */
+/* Rule 7.3: each turn, in thousands of trees whose nodes fail and move. */
 TEST(a_plain_search_finds_the_same)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {

@@ -427,8 +427,8 @@ static void compare_tables(const struct table *a, const struct table *b)
     }
 }
 
-/* A packed table is unchanged, also after more records; a regular tree takes a
- * few bytes, and an irregular one stays unpacked. */
+/* A packed table equals an unpacked one, also after more records; a regular
+ * tree takes a few bytes, and an irregular one stays unpacked. */
 TEST(a_packed_table_is_the_same)
 {
     static const char *const shapes[] = {"2^7",    "8x8x8",  "3x5x70x2",

@@ -214,7 +214,8 @@ static size_t feed_directly(struct frame_reader *reader,
     return room;
 }
 
-/* So do pieces of any length, with long payloads read in place or not. */
+/* Pieces of any length give the same frames, with long payloads read in place
+ * or not. */
 TEST(bytes_may_come_in_any_pieces)
 {
     struct frame_reader reader;

@@ -49,7 +49,7 @@ TEST(references_are_counted)
     CU_ASSERT_PTR_NULL(payload_ref(NULL));
 }
 
-#ifndef __SANITIZE_ADDRESS__ /* it needs freed memory: none is kept */
+#ifndef __SANITIZE_ADDRESS__ /* to see uses after free, none is kept */
 /* The page faults of writing and freeing a payload of `len` bytes. */
 static long faults_of(size_t len)
 {
