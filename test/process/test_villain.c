@@ -1,6 +1,5 @@
 /* test_villain.c - a back-end sends a forbidden frame (PROTOCOL 2.5): an event
- * says so, its link is closed, and all other back-ends stay members. All
- * forbidden frames: test/protocol/test_permit.c. */
+ * says so, its link is closed, and all other back-ends stay members. */
 #include <stdio.h>
 
 #include "test/frontend/tree.h"
@@ -106,6 +105,26 @@ static void check_everywhere(const char *offence)
 TEST(it_cannot_say_that_others_are_gone)
 {
     check_everywhere("gone");
+}
+
+TEST(numbers_do_not_wrap)
+{
+    check_offence("2x4", "wrap");
+}
+
+TEST(it_cannot_say_that_filters_of_others_failed)
+{
+    check_everywhere("fault");
+}
+
+TEST(it_cannot_say_that_others_were_adopted)
+{
+    check_everywhere("recovered");
+}
+
+TEST(it_cannot_change_the_fan_out_of_others)
+{
+    check_offence("2x4", "fan-out");
 }
 
 TEST(only_its_first_filter_state_is_taken)

@@ -179,16 +179,73 @@ static void join(struct villain *villain)
 
 /* ---- offences ---- */
 
+static struct frame record(const struct villain *villain,
+                           uint32_t first,
+                           uint32_t count,
+                           uint32_t incarnation,
+                           uint32_t parent)
+{
+    struct frame frame = {.type = FRAME_RECORD,
+                          .origin = villain->bootstrap->rank};
+    uint32_t columns[3][16];
+
+    for (uint32_t i = 0; i < count; i++) {
+        columns[0][i] = first + i;
+        columns[1][i] = incarnation;
+        columns[2][i] = parent;
+    }
+    if (packet_pack(&frame.payload, "%aud %aud %aud %s", columns[0], count,
+                    columns[1], count, columns[2], count, "I say so") < 0)
+        errx(2, "out of memory");
+    return frame;
+}
+
 /* A frame that says that all other back-ends have ended. */
 static struct frame gone(const struct villain *villain)
 {
-    uint32_t own = villain->bootstrap->rank;
-    struct frame frame = {.type = FRAME_RECORD, .origin = own};
-    uint32_t ranks[] = {own + 1, own + 2, own + 3};
-    uint32_t incarnations[3] = {0}, parents[] = {GONE, GONE, GONE};
+    return record(villain, villain->bootstrap->rank + 1, 3, 0, GONE);
+}
 
-    if (packet_pack(&frame.payload, "%aud %aud %aud %s", ranks, 3u,
-                    incarnations, 3u, parents, 3u, "I say so") < 0)
+/* A frame that says that a commnode with the highest incarnation has failed. */
+static struct frame wrap(const struct villain *villain)
+{
+    return record(villain, 1, 1, UINT32_MAX, TABLE_FAILED);
+}
+
+/* A frame that says that a filter has failed at another back-end. */
+static struct frame fault(const struct villain *villain)
+{
+    struct frame frame = {.type = FRAME_FAULT,
+                          .origin = villain->bootstrap->rank + 1};
+
+    if (packet_pack(&frame.payload, "%s", "it failed") < 0)
+        errx(2, "out of memory");
+    return frame;
+}
+
+/* A frame that says that another back-end was adopted. */
+static struct frame recovered(const struct villain *villain)
+{
+    struct frame frame = {.type = FRAME_RECOVERED,
+                          .origin = villain->bootstrap->rank + 1,
+                          .count = 1};
+    uint64_t us = 1;
+
+    if (packet_pack(&frame.payload, "%ud %ud %ud %uld %uld %uld %uld %uld", 0u,
+                    1u, 1u, us, us, us, us, 4 * us) < 0)
+        errx(2, "out of memory");
+    return frame;
+}
+
+/* A frame that says that a commnode has no back-ends. */
+static struct frame fan_out(const struct villain *villain)
+{
+    struct frame frame = {.type = FRAME_FAN_OUT,
+                          .origin = villain->bootstrap->rank};
+    uint32_t rank = 1, version = 100, count = 0;
+
+    if (packet_pack(&frame.payload, "%aud %aud %aud", &rank, 1u, &version, 1u,
+                    &count, 1u) < 0)
         errx(2, "out of memory");
     return frame;
 }
@@ -211,8 +268,9 @@ static const struct offence {
     struct frame (*make)(const struct villain *villain);
     int count;
 } offences[] = {
-    {"gone", gone, 1},
-    {"compensation", compensation, STATES},
+    {"gone", gone, 1},       {"wrap", wrap, 1},
+    {"fault", fault, 1},     {"recovered", recovered, 1},
+    {"fan-out", fan_out, 1}, {"compensation", compensation, STATES},
 };
 
 static int commit(struct villain *villain, const char *name)
