@@ -1,5 +1,5 @@
-/* origin.h - which job a report is about, and how it was made, for a reader who
- * did not make it. */
+/* origin.h - the job that a report describes, and the command that made the
+ * report. */
 #pragma once
 
 #include "stat/job/targets.h"

@@ -302,8 +302,8 @@ TEST(a_total_is_what_the_parent_has)
     }
 }
 
-/* A slot that is not kept, or that is replaced by nothing, leaves the total; a
- * slot made anew begins empty. */
+/* A slot that is not kept, or that is replaced by nothing, leaves the total. If
+ * the slot is made again, it is empty. */
 TEST(a_slot_that_ends_leaves_the_total)
 {
     struct tree flat;

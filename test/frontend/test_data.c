@@ -240,7 +240,8 @@ TEST_OF_TREES(closing_with_data_on_its_way)
     await_totals(sum, sent * count);
 }
 
-/* A member that closes its end receives nothing more, and blocks nobody. */
+/* A member that closes its end of a stream receives no more packets, and does not
+ * delay the packets of other members. */
 TEST_OF_TREES(a_member_that_closes_its_end)
 {
     uint32_t rank = tree_rank(network, 1);

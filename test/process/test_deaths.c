@@ -133,8 +133,8 @@ enum {
 };
 
 /* Wait for a line after the `from`-th in which a back-end has asked a child of
- * the stopped node, which forwards no probe. `who` begins that back-end's
- * lines. Returns the line number, or 0 if there is none. */
+ * the stopped node to adopt it. (The stopped node forwards no probe.) The lines of
+ * that back-end begin with `who`. Returns the line number, or 0 if there is none. */
 static int await_question(const struct journal *journal,
                           int from,
                           unsigned *adopter,

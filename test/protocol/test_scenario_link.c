@@ -95,7 +95,7 @@ SCENARIO(an_orphan_that_dies_is_reported_lost, "0(1(3(5)),2(4(6)))")
 {
     uint32_t parent;
 
-    /* nobody else would notice: it has no child, and its starter is gone */
+    /* Without its child 5 and its starter 1, no other node notices when 3 dies. */
     sim_crash(sim, 5);
     sim_crash(sim, 1);
     sim_run(sim, 200);

@@ -72,7 +72,7 @@ TEST(the_guard_says_so)
     close(err[0]);
 }
 
-/* Standard error is a full pipe that nobody reads. */
+/* Standard error is a full pipe that no process reads. */
 TEST(a_full_pipe_does_not_hold_the_guard)
 {
     char byte = 'x';
