@@ -1,5 +1,5 @@
-/* table.h - hash tables of uthash in which a lack of memory is no end: a new
- * item has no `hh.tbl` then. */
+/* table.h - uthash for programs that survive a lack of memory: adding an item
+ * then leaves its `hh.tbl` NULL. */
 #pragma once
 
 #include <stdlib.h>
