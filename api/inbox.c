@@ -30,6 +30,16 @@ int inbox_add(struct inbox *inbox,
     return 0;
 }
 
+bool inbox_split(struct delivery *delivery, struct frame *frame)
+{
+    if (!(delivery->frame.flags & FRAME_EMPTY) || delivery->frame.run < 2)
+        return false;
+    delivery->frame.run--;
+    *frame = delivery->frame;
+    frame->wave -= frame->run;
+    return true;
+}
+
 void inbox_remove(struct inbox *inbox,
                   struct delivery **view,
                   struct delivery *delivery,

@@ -32,6 +32,10 @@ int inbox_add(struct inbox *inbox,
               struct cop_stream *stream,
               struct frame *frame);
 
+/* Take the first of several lost waves that are one delivery (PROTOCOL 4.3b).
+ * Returns whether `frame` is set; if not, remove the delivery. */
+bool inbox_split(struct delivery *delivery, struct frame *frame);
+
 /* Remove `delivery` from the queue and its view; its frame becomes the
  * caller's, and its struct is reused. */
 void inbox_remove(struct inbox *inbox,

@@ -137,11 +137,13 @@ static void opened(struct cop_network *network, const struct action *news)
 
 /* Name the links whose loss may have lost packets since the last sync. */
 static void tell_lossy(struct cop_network *network,
-                       const struct cop_stream *stream)
+                       const struct cop_stream *stream,
+                       uint32_t withheld)
 {
     struct cop_event event = {
         .type = COP_EVENT_STREAM_LOSSY,
         .stream_id = stream->id,
+        .withheld = withheld,
     };
     char text[sizeof(event.text)];
 
@@ -160,7 +162,7 @@ static void synced(struct cop_network *network, const struct action *news)
         stream->root->synced = news->sequence;
     if (news->code == 1) {
         stream->root->losses++;
-        tell_lossy(network, stream);
+        tell_lossy(network, stream, news->rank);
     }
     stream->root->links = links_place(&network->lost);
 }

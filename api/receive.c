@@ -92,7 +92,8 @@ static int receive(struct receiving *call,
                 *from = stream;
             }
             stream_enter(stream);
-            network_take(network, delivery, &frame);
+            if (!inbox_split(delivery, &frame))
+                network_take(network, delivery, &frame);
             stream_leave(stream);
             return packet_from_frame(packet, &frame);
         }

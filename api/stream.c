@@ -327,6 +327,8 @@ static enum cop_guarantee guarantee_of(const struct cop_stream *stream,
     *why = filtering_why_not(stream->network->filtering, stream->id);
     if (!*why && !node_is_recoverable(node, stream->id))
         *why = "the filter of another node is not recoverable";
+    if (!*why && node_delivers_waves_only(node, stream->id))
+        *why = "it allows COP_GUARANTEE_COMPENSATION, which was not requested";
     return *why ? COP_GUARANTEE_NONE : COP_GUARANTEE_COMPENSATION;
 }
 

@@ -49,6 +49,7 @@ int merging_start(struct merging *merging, const char *shape, const char *keys)
     }
     everyone = cop_network_everyone(merging->network);
     options.up_filter = "stat_merge";
+    options.guarantee = COP_GUARANTEE_COMPENSATION;
     r = cop_stream_open(&merging->stream, merging->network, everyone, &options,
                         &merging->error);
     if (r == 0)

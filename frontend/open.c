@@ -52,6 +52,12 @@ static int check_options(const struct cop_stream_options *options,
         return cop_error_set(error, -EINVAL,
                              "wave_timeout_ms is given, but sync is not "
                              "COP_TIME_OUT");
+    if (options->stragglers && options->guarantee != COP_GUARANTEE_NONE &&
+        options->guarantee != COP_GUARANTEE_COMPENSATION)
+        return cop_error_set(error, -EINVAL,
+                             "stragglers is given, but no packet of a stream "
+                             "with a guarantee other than "
+                             "COP_GUARANTEE_COMPENSATION comes after its wave");
     r = check_name("up_filter", options->up_filter, error);
     if (r == 0)
         r = check_name("up_filter_frontend", options->up_filter_frontend,
@@ -157,6 +163,9 @@ int cop_stream_open(struct cop_stream **out,
     definition.sync = options.sync;
     definition.wave_timeout_ms = options.wave_timeout_ms;
     definition.grow = options.grow;
+    definition.waves_only = options.sync == COP_WAIT_FOR_ALL &&
+                            options.guarantee == COP_GUARANTEE_NONE &&
+                            !options.stragglers;
     definition.up_filter = open_name(options.up_filter);
     definition.up_filter_frontend = open_name(options.up_filter_frontend);
     definition.up_filter_backend = open_name(options.up_filter_backend);

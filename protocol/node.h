@@ -79,6 +79,8 @@ struct stream_definition {
     uint32_t wave_timeout_ms;
     bool grow;
     bool compensates; /* promised: each upstream filter is recoverable (9.4) */
+    bool waves_only;  /* the front-end's application gets one answer for each
+                         wave, and no other packets (4.3b); not in OPEN */
     struct ranks members;
     char *up_filter; /* by role: front-end, commnode, back-end */
     char *up_filter_frontend;
@@ -237,7 +239,8 @@ enum tell_type {
     TELL_LAUNCHED,       /* front-end: all are ready; others: TABLE came */
     TELL_LAUNCH_FAILED,  /* text: the missing nodes and why; code */
     TELL_OPENED,         /* stream; code 0, or an error with text */
-    TELL_SYNCED,         /* stream, sequence; code 1 if lossy */
+    TELL_SYNCED,         /* stream, sequence; code 1 if lossy; rank: how many
+                            packets were withheld since the last sync (4.3b) */
     TELL_REDO,           /* front-end: stream, sequence: the wave that is not
                             whole; rank: the generation that begins; code: the
                             members that are expected in it */
@@ -336,6 +339,9 @@ const struct ranks *node_backends(const struct node *node);
 
 /* What `stream` promises; STREAM_PLAIN if there is no such stream. */
 enum stream_kind node_kind(const struct node *node, uint32_t stream);
+
+/* Front-end: whether the application gets waves only (4.3b). */
+bool node_delivers_waves_only(const struct node *node, uint32_t stream);
 
 /* Live members of `stream`; NULL if there is no such stream. Borrowed. */
 const struct ranks *node_members(const struct node *node, uint32_t stream);

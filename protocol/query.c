@@ -44,6 +44,13 @@ enum stream_kind node_kind(const struct node *node, uint32_t stream_id)
     return stream ? stream->definition.kind : STREAM_PLAIN;
 }
 
+bool node_delivers_waves_only(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream && stream->root && stream->definition.waves_only;
+}
+
 uint32_t node_epoch(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);

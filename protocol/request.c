@@ -34,6 +34,7 @@ static int open_stream(struct node *node, const struct event *event)
     stream = node_stream(node, control.definition.id);
     if (stream) {
         stream->definition.redo_limit = event->definition->redo_limit;
+        stream->definition.waves_only = event->definition->waves_only;
         stream->root->opening = true;
         stream->root->open_deadline_ms =
             node->now_ms + node->times.open_timeout_ms;

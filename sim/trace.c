@@ -198,7 +198,10 @@ void world_trace_packet(struct sim *sim,
     if (frame->flags & FRAME_LATE)
         fputs(" late", file);
     fputc(':', file);
-    write_payload(file, frame->payload);
+    if (frame->flags & FRAME_EMPTY)
+        fprintf(file, " lost, and %" PRIu64 " before it", frame->run - 1);
+    else
+        write_payload(file, frame->payload);
     if (node->role == NODE_FRONTEND && frame->contributors)
         fprintf(file, " (%u back-end%s)", frame->contributors,
                 frame->contributors == 1 ? "" : "s");
@@ -285,9 +288,15 @@ void world_trace_tell(struct sim *sim,
         snprintf(what, sizeof(what), " stream %u", tell->stream);
         break;
     case TELL_STATE:
+        snprintf(what, sizeof(what), " stream %u%s", tell->stream,
+                 tell->code == 1 ? " lossy" : "");
+        break;
     case TELL_SYNCED:
         snprintf(what, sizeof(what), " stream %u%s", tell->stream,
                  tell->code == 1 ? " lossy" : "");
+        if (tell->rank > 0)
+            snprintf(what + strlen(what), sizeof(what) - strlen(what),
+                     ", %u withheld", tell->rank);
         break;
     case TELL_REDO:
         snprintf(what, sizeof(what), " %u of stream %u", tell->rank,

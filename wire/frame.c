@@ -11,7 +11,7 @@
 
 #define FLAGS_KNOWN                                                            \
     (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING |              \
-     FRAME_EXACT | FRAME_OVER | FRAME_ASK)
+     FRAME_EXACT | FRAME_OVER | FRAME_ASK | FRAME_NEWCOMER)
 
 /* The name of `type`; NULL if there is no such type. */
 static const char *known_name(uint8_t type)

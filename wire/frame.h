@@ -79,10 +79,12 @@ enum frame_flag {
     FRAME_LATE = 1 << 1,         /* up: its wave was already released */
     FRAME_EMPTY = 1 << 2,        /* a wave or a number without a packet */
     FRAME_COMPENSATING = 1 << 3, /* up: output for a compensation (9.2) */
-    FRAME_VOID = 1 << 7,         /* never sent: a total covers it (17.3) */
-    FRAME_EXACT = 1 << 4, /* up: it has a check and a generation (16.2) */
-    FRAME_OVER = 1 << 5,  /* up: the end of an epoch (16.10) */
-    FRAME_ASK = 1 << 6,   /* up: FINAL is wanted at once (16.5) */
+    FRAME_NEWCOMER = 1 << 7,     /* up: late, as its sender has just joined */
+    FRAME_EXACT = 1 << 4,   /* up: it has a check and a generation (16.2) */
+    FRAME_OVER = 1 << 5,    /* up: the end of an epoch (16.10) */
+    FRAME_ASK = 1 << 6,     /* up: FINAL is wanted at once (16.5) */
+    FRAME_VOID = FRAME_ASK, /* in cumulative streams, which have no FINAL, and
+                               never sent: a total covers it (17.3) */
 };
 
 /* One frame. `payload` may be NULL: no bytes. Packets are kept and forwarded as
@@ -105,7 +107,11 @@ struct frame {
         uint64_t wave;     /* up: epoch and wave (4.1); 0: none (5.6) */
         uint64_t number;   /* down: on its stream; 0: none (5.6) */
     };
-    uint64_t check; /* FRAME_EXACT: sum of the hashes of its members (16.3) */
+    union {
+        uint64_t check; /* FRAME_EXACT: sum of its members' hashes (16.3) */
+        uint64_t run;   /* FRAME_EMPTY, delivered: how many lost waves, of which
+                           `wave` is the last (4.3b) */
+    };
     struct payload *payload;
 };
 

@@ -27,6 +27,8 @@ int main(void)
     if (cop_stream_receive(stream, &answer, 5000 /* ms */) < 0 ||
         cop_packet_unpack(answer, "%d", &highest) < 0)
         errx(1, "no answer");
+    if (cop_packet_contributors(answer) < cop_stream_size(stream))
+        warnx("some back-ends are not in the answer");
     printf("%u back-ends answered; the highest rank is %d\n",
            cop_packet_contributors(answer), highest);
     cop_packet_free(answer);

@@ -128,10 +128,14 @@ enum cop_sync {
  * filter, and in how the front-end gets the result. */
 enum cop_guarantee {
     COP_GUARANTEE_NONE,         /* packets may be lost with a commnode; then the
-                                   next cop_stream_sync() returns 1. If the
-                                   filter allows compensation, the stream has it
-                                   nevertheless: it costs nothing before a
-                                   commnode dies */
+                                   next cop_stream_sync() returns 1. With
+                                   COP_WAIT_FOR_ALL a packet that comes after
+                                   its wave is lost, too, unless the tool asks
+                                   for `stragglers`: the n-th packet received
+                                   belongs to the n-th wave. In the other modes,
+                                   and with `stragglers`, a filter that allows
+                                   compensation has it nevertheless: it costs
+                                   nothing before a commnode dies */
     COP_GUARANTEE_EXACT,        /* the first of those below that the filter and
                                    the other options allow. With `sum` or
                                    `count` that is a total, so nothing is
@@ -175,7 +179,7 @@ struct cop_stream_options {
     const struct cop_packet *parameters; /* for the filters; or NULL */
     bool grow; /* back-ends that join later become members: they get each packet
                   that follows; their packets are in the waves after the next
-                  sync; before it, they may be flagged late. While there is no
+                  sync; before it they are late, which is no loss. While there is no
                   member, calls return -ENODEV */
     enum cop_guarantee guarantee; /* COP_GUARANTEE_NONE unless set. The filters
                                      must also be found by the front-end, which
@@ -185,6 +189,11 @@ struct cop_stream_options {
                             blocks. One packet may exceed it. 0: 4 MiB */
     uint32_t redo_limit; /* whole waves: the stream fails if one wave is sent
                             again more often than this without success. 0: 8 */
+    bool stragglers; /* COP_WAIT_FOR_ALL without a guarantee: receive packets
+                        that come after their wave, and those of compensations,
+                        too: see cop_packet_is_late() and
+                        cop_packet_is_compensation(). Then the n-th packet
+                        received may belong to another wave than the n-th */
 };
 #define COP_STREAM_OPTIONS_INIT COP_INIT(cop_stream_options)
 
@@ -208,7 +217,9 @@ enum cop_event_type {
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
     COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
                                  names the links lost since the previous sync,
-                                 as "7-3, 8-3", child and parent */
+                                 as "7-3, 8-3", child and parent; `withheld`:
+                                 how many packets came after their wave, and
+                                 were not received */
     COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */
     COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
     COP_EVENT_ENDED,          /* the network has ended; `text` says why */
@@ -272,6 +283,8 @@ struct cop_event {
     uint32_t epoch;
     uint64_t wave;
     uint32_t members;
+    /* of COP_EVENT_STREAM_LOSSY: */
+    uint32_t withheld;
 };
 #define COP_EVENT_INIT COP_INIT(cop_event)
 
@@ -510,6 +523,12 @@ COP_API void cop_stream_set_send_timeout(struct cop_stream *stream,
 COP_API int cop_stream_flush(struct cop_stream *stream);
 
 /* Receive the next packet of `stream`; the packet is the caller's.
+ *
+ * A front-end that receives from a COP_WAIT_FOR_ALL stream without a guarantee
+ * and without `stragglers` gets what its filter made of each wave, in order,
+ * and nothing else. If nothing of a wave is left because nodes died, the packet
+ * has no values and 0 contributors. What came after its wave is not received:
+ * the next cop_stream_sync() returns 1.
  *
  * Returns 0, or:
  *   -EAGAIN    nothing arrived within `timeout_ms`

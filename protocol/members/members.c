@@ -221,6 +221,7 @@ static void enter_stream(struct node *node,
             retain_enter(stream, stream->up.epoch);
             exact_announce(node, stream);
         } else {
+            stream->up.newcomer = true;
             upward_resume(node, stream,
                           (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
             upward_pump(node, stream);

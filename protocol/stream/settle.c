@@ -426,7 +426,11 @@ static void marker_reached(struct node *node,
         news->sequence = settled.number;
         /* Epochs since the last sync count: markers for joiners began some. */
         news->code =
-            !stream->totals && claim->lossy > stream->root->synced_epoch;
+            (!stream->totals && claim->lossy > stream->root->synced_epoch) ||
+            stream->root->withheld > 0 || stream->root->lost_wave;
+        news->rank = stream->root->withheld;
+        stream->root->withheld = 0;
+        stream->root->lost_wave = false;
         stream->root->synced_epoch = settled.epoch;
         if (news->code)
             stream->root->given_up = settled.epoch;

@@ -63,6 +63,7 @@ struct upflow {
     uint64_t level;    /* the last wave that the parent knows of */
     bool counted;      /* the parent counts this node */
     uint32_t put;      /* 1 + the last epoch of a packet sent */
+    bool newcomer;     /* a back-end that joined late: no marker came since */
 };
 
 /* Claims and settling (10): settle.c. */
@@ -92,6 +93,9 @@ struct stream_root {
     struct mark sent;      /* the last marker sent */
     uint32_t synced_epoch; /* of the last sync that returned */
     uint32_t given_up;     /* of the last sync that returned 1 (10.6a) */
+    uint64_t over;         /* the last wave released or lost (4.3b) */
+    uint32_t withheld; /* packets since the last sync that were not delivered */
+    bool lost_wave;    /* since the last sync nothing of a wave has come */
     uint64_t state_asked;  /* requests for the filter's state */
     uint64_t state_called; /* `state_asked` when it was last packed */
     bool opening;
@@ -130,6 +134,7 @@ struct stream {
 struct filter_call {
     bool is_out;
     bool late;         /* its packets are LATE */
+    bool newcomer;     /* ... as their sender has just joined */
     bool compensating; /* its input is a compensation (9.2) */
     bool expired;      /* it has lasted longer than filter_timeout */
     uint32_t credit;   /* a downward call: bytes to return for its input */

@@ -83,22 +83,64 @@ void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
     wave_unlink(stream->up.wave, slot);
 }
 
-/* Deliver a packet to the application. */
-static void deliver_packet(struct node *node,
-                           struct stream *stream,
-                           struct frame frame)
+/* Whether the application has not asked for such packets (4.3b). */
+static bool is_withheld(const struct stream *stream, const struct frame *frame)
+{
+    return stream->definition.waves_only &&
+           (frame->flags & (FRAME_LATE | FRAME_COMPENSATING));
+}
+
+/* Deliver a packet, or a run of lost waves, to the application. */
+static void deliver(struct node *node,
+                    struct stream *stream,
+                    struct frame frame)
 {
     struct action *action;
 
-    if (frame.flags & FRAME_EMPTY) {
-        frame_fini(&frame);
-        return;
-    }
     stream->app.untaken++;
     stream->app.untaken_bytes += frame_len(&frame);
     action = node_act(node, ACTION_DELIVER);
     action->stream = stream->definition.id;
     action->frame = frame;
+}
+
+static void deliver_packet(struct node *node,
+                           struct stream *stream,
+                           struct frame frame)
+{
+    bool withheld = is_withheld(stream, &frame);
+
+    if (!withheld && !(frame.flags & FRAME_EMPTY)) {
+        deliver(node, stream, frame);
+        return;
+    }
+    /* A joiner is no member of the waves that it misses (12.3). */
+    if (withheld && !(frame.flags & FRAME_NEWCOMER) &&
+        stream->root->withheld < UINT32_MAX)
+        stream->root->withheld++;
+    frame_fini(&frame);
+}
+
+/* Front-end: each wave up to `level` has been released, or nothing of it has
+ * come and nothing will. Deliver the lost ones as empty packets (4.3b). */
+static void pass_waves(struct node *node, struct stream *stream, uint64_t level)
+{
+    uint64_t over = level & ~(uint64_t)PACKET_WAVE_MASK; /* of this epoch */
+
+    if (over < stream->root->over)
+        over = stream->root->over;
+    if (level <= over)
+        return;
+    deliver(node, stream,
+            (struct frame){
+                .type = FRAME_DATA,
+                .flags = FRAME_EMPTY,
+                .stream = stream->definition.id,
+                .wave = level,
+                .run = level - over,
+            });
+    stream->root->over = level;
+    stream->root->lost_wave = true;
 }
 
 /* The parent knows of all waves up to `level`. */
@@ -111,7 +153,8 @@ static void raise_level(struct stream *stream, uint64_t level)
 void upward_claim(struct node *node, struct stream *stream)
 {
     assert(node->role != NODE_FRONTEND);
-    raise_level(stream, stream->settle.settled.number);
+    raise_level(stream,
+                (uint64_t)stream->settle.settled.epoch << PACKET_WAVE_BITS);
     if (fifo_push_settled(&stream->up.out, stream->settle.settled) < 0)
         node->failed = true;
 }
@@ -291,6 +334,7 @@ void node_begin_call(struct node *node)
     node->filter.is_out = true;
     node->filter.expired = false;
     node->filter.late = false;
+    node->filter.newcomer = false;
     node->filter.compensating = false;
     node->filter.since_ms = node->now_ms;
     node->filter.deadline_ms = node->now_ms + node->times.filter_timeout_ms;
@@ -314,6 +358,7 @@ static void upward_call(struct node *node,
 {
     node_begin_call(node);
     node->filter.late = set->late;
+    node->filter.newcomer = set->newcomer;
     node->filter.compensating = set->compensating;
     node->filter.what = (struct node_call){
         .stream = stream->definition.id,
@@ -356,14 +401,23 @@ void upward_resume(struct node *node, struct stream *stream, uint64_t level)
                 }));
 }
 
-/* Send RESUME if no packet tells the parent where the count begins (4.5). */
+/* Waves were skipped: send RESUME if no packet tells the parent where the count
+ * begins (4.5); the front-end tells the application. */
 static void resume_if_skipped(struct node *node, struct stream *stream)
 {
     uint64_t level;
 
-    if (node->role != NODE_COMMNODE || !wave_is_counted(stream->up.wave))
+    if (node->role == NODE_BACKEND || !wave_is_counted(stream->up.wave))
         return;
     level = wave_level(stream->up.wave);
+    if (stream->root) {
+        if (stream->definition.waves_only &&
+            !wave_holds(stream->up.wave, level)) {
+            wave_skip(stream->up.wave, level);
+            pass_waves(node, stream, level);
+        }
+        return;
+    }
     if (stream->up.counted &&
         (level <= stream->up.level || (level & PACKET_WAVE_MASK) == 0 ||
          stream->definition.sync != COP_WAIT_FOR_ALL))
@@ -422,6 +476,10 @@ void upward_run(struct node *node, struct stream *stream)
         if (r <= 0)
             break;
         return_credit_of_set(node, stream, &set);
+        if (stream->definition.waves_only && !set.late && set.sequence > 0) {
+            pass_waves(node, stream, set.sequence - 1);
+            stream->root->over = set.sequence;
+        }
         if (stream->totals)
             totals_sort(node, stream, &set);
         upward_release(node, stream, &set);
@@ -585,6 +643,8 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
         return -ENOENT;
     if (!upward_accepts(node, stream, frame_len(frame)))
         return -EAGAIN;
+    if (stream->up.newcomer)
+        packet.flags |= FRAME_NEWCOMER;
     frame->payload = NULL;
     packet.wave =
         ((uint64_t)stream->up.epoch << PACKET_WAVE_BITS) + ++stream->up.count;
@@ -643,6 +703,8 @@ static void emit_outputs(struct node *node,
         };
 
         frames[i].payload = NULL;
+        if (node->filter.newcomer || stream->up.newcomer)
+            frame.flags |= FRAME_NEWCOMER;
         if (node->filter.compensating)
             frame.flags |= FRAME_COMPENSATING;
         else if (node->filter.late)
@@ -750,6 +812,7 @@ void upward_settle(struct node *node, struct stream *stream)
     stream->settle.settled = stream->app.marker;
     stream->up.epoch = stream->app.marker.epoch;
     stream->up.count = 0;
+    stream->up.newcomer = false;
     stream->app.marker.number = 0;
     node->markers--;
     upward_claim(node, stream);

@@ -383,6 +383,7 @@ static int take_alone(struct wave *wave, struct wave_set *set)
     set->sequence = fifo_peek(&inlet.fifo)->wave;
     set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
     set->late_lane = from.late;
+    set->newcomer = fifo_peek(&inlet.fifo)->flags & FRAME_NEWCOMER;
     set->compensating = fifo_peek(&inlet.fifo)->flags & FRAME_COMPENSATING;
     r = gather_head(wave, &inlet, from.slot, &before, set);
     wave->alone = inlet.fifo;
@@ -569,6 +570,12 @@ uint64_t wave_level(const struct wave *wave)
             if (wave->inlets[i].counts && wave->inlets[i].level < level)
                 level = wave->inlets[i].level;
     return level == UINT64_MAX || level < wave->done ? wave->done : level;
+}
+
+void wave_skip(struct wave *wave, uint64_t level)
+{
+    if (wave->done < level)
+        wave->done = level;
 }
 
 bool wave_is_counted(const struct wave *wave)

@@ -27,6 +27,7 @@ struct wave_set {
     uint32_t contributors; /* back-ends in it */
     bool late;             /* its wave was released: filtered alone (4.5) */
     bool late_lane;        /* it arrived LATE: its credit is of that lane */
+    bool newcomer;         /* late only because its sender has just joined */
     bool compensating;     /* of a compensation (9.2) */
     struct frame *frames;  /* those with values, in order of the children's
                               ranks; empty answers are left out */
@@ -74,6 +75,9 @@ int wave_take(struct wave *wave,
 /* The number up to which all waves are over. It rises without a release when
  * every child that counts has skipped: then the node sends RESUME. */
 uint64_t wave_level(const struct wave *wave);
+
+/* No packet of a wave up to `level` is on time any more. */
+void wave_skip(struct wave *wave, uint64_t level);
 
 /* Whether any child counts. */
 bool wave_is_counted(const struct wave *wave);

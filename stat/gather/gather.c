@@ -329,6 +329,7 @@ static int gather_stacks(struct tree **tree,
     else
         say_missing(network, options->say);
     stream_options.up_filter = "stat_merge";
+    stream_options.guarantee = COP_GUARANTEE_COMPENSATION;
     r = cop_stream_open(&gathering.stream, network,
                         cop_network_everyone(network), &stream_options, error);
     if (r == 0)

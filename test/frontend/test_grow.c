@@ -54,6 +54,7 @@ static struct cop_stream *open_grow(struct cop_network *network,
     options.sync = sync;
     options.up_filter = filter;
     options.grow = true;
+    options.stragglers = sync == COP_WAIT_FOR_ALL;
     return tree_open_with(network, &options);
 }
 

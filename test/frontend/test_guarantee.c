@@ -30,6 +30,8 @@ static const struct {
     {"int_union", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_TOTAL,
      COP_GUARANTEE_TOTAL},
     {"int_union", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_NONE,
+     COP_GUARANTEE_NONE}, /* its compensations are not received */
+    {"int_union", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_NONE,
      COP_GUARANTEE_COMPENSATION},
     {"sum", NULL, COP_WAIT_FOR_ALL, COP_GUARANTEE_EXACT, COP_GUARANTEE_TOTAL},
     {"max", NULL, COP_DO_NOT_WAIT, COP_GUARANTEE_EXACT, COP_GUARANTEE_TOTAL},
@@ -147,7 +149,8 @@ TEST(joiners_of_whole_waves_need_syncs)
     tree_end(network);
 }
 
-/* The bounds of whole waves are refused with any other guarantee. */
+/* The bounds of whole waves are refused with any other guarantee, and late
+ * packets with one that has none. */
 TEST(bounds_need_waves)
 {
     struct cop_network *network = tree_launch("flat:2");
@@ -165,6 +168,11 @@ TEST(bounds_need_waves)
     options.guarantee = COP_GUARANTEE_NONE;
     CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
     tree_check_says(error.text, "redo_limit is given");
+    options.redo_limit = 0;
+    options.stragglers = true;
+    options.guarantee = COP_GUARANTEE_WAVES;
+    CHECK_IS(open_as(network, &options, &stream, &error), -EINVAL);
+    tree_check_says(error.text, "stragglers is given");
     tree_end(network);
 }
 

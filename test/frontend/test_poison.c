@@ -15,6 +15,7 @@ static struct cop_stream *open_poison(struct cop_network *network)
     struct cop_stream *stream;
 
     options.up_filter = "poison";
+    options.guarantee = COP_GUARANTEE_COMPENSATION;
     CHECK_OK(cop_communicator_new(&members, network, ranks, 2));
     stream = tree_open_to(network, members, &options);
     cop_communicator_free(members);

@@ -42,7 +42,7 @@ TEST(the_state_has_all_that_was_sent)
     for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
         struct cop_network *network = tree_launch(shapes[i]);
         struct cop_stream *stream =
-            tree_open(network, COP_WAIT_FOR_ALL, "int_union");
+            tree_open_as(network, COP_GUARANTEE_COMPENSATION, "int_union", 0);
         const char *reason = "";
 
         CU_ASSERT_EQUAL(cop_stream_guarantee(stream, &reason),

@@ -73,6 +73,7 @@ int feeding_feed(struct feeding *feeding, int count, int rate)
     feeding->packets = 0;
     feeding->seen = 0;
     options.up_filter = "int_union";
+    options.guarantee = COP_GUARANTEE_COMPENSATION;
     r = cop_stream_open(&feeding->stream, feeding->network,
                         cop_network_everyone(feeding->network), &options,
                         &error);

@@ -196,6 +196,92 @@ SCENARIO(a_late_packet_says_so, TREE)
              "[ 22] 0 deliver stream 1 wave 2: \"%d\" 6 (3 back-ends)\n");
 }
 
+/* PROTOCOL 4.3b: a stream of waves only does not deliver it, and the next sync
+ * says so, once. */
+SCENARIO(a_late_packet_is_withheld, TREE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .waves_only = true);
+
+    sim_send_all(sim, stream, 2, 4, 1);
+    sim_run(sim, 10);
+    inject(sim, 3, 1, stream, 1, 77);
+    sim_run(sim, 10);
+    sim_send_all(sim, stream, 2, 4, 2);
+    sim_run(sim, 10);
+    expect_trace(sim,
+                 "[  2] 0 deliver stream 1 wave 1: \"%d\" 3 (3 back-ends)\n"
+                 "[ 22] 0 deliver stream 1 wave 2: \"%d\" 6 (3 back-ends)\n");
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_SYNCED), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_about(TELL_SYNCED), 0);
+}
+
+/* PROTOCOL 4.3b: of waves 2 and 3 nothing is left, as the commnode dies that
+ * has them. Both are delivered without values, before wave 4. */
+SCENARIO(a_lost_wave_has_its_place, "0(1(2,3))")
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .waves_only = true);
+
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    sim_send_all(sim, stream, 2, 3, 1);
+    sim_run(sim, 10);
+    for (int i = 2; i <= 3; i++)
+        sim_send_all(sim, stream, 2, 3, i);
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 90);
+    sim_send_all(sim, stream, 2, 3, 4);
+    sim_run(sim, 10);
+    expect(sim, "0 deliver stream 1 wave 1: \"%d\" 2 (2 back-ends)");
+    expect(sim, "0 deliver stream 1 wave 3: lost, and 1 before it");
+    expect(sim, "0 deliver stream 1 wave 4: \"%d\" 8 (2 back-ends)");
+    CU_ASSERT(sim_line_ms(sim, "wave 3") < 100);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+}
+
+/* PROTOCOL 4.3b: a compensation is withheld, too, if it brings anything. The
+ * state of the filter has all. */
+SCENARIO(a_compensation_is_withheld, "0(1(2,3),4)")
+{
+    uint32_t stream = sim_open_filter(sim, "int_union", .waves_only = true);
+
+    for (uint32_t rank = 2; rank <= 4; rank++)
+        sim_send_set(sim, rank, stream, (int)rank);
+    sim_kill_at(sim, 1, 1);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_lines(sim, "deliver"), 1);
+    expect(sim, "0 deliver stream 1 wave 1: \"%ad\" [4] (1 back-end)");
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_SYNCED), 2);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+}
+
+/* PROTOCOL 4.3b, 12.3: what a joiner sends before it settles a marker is late
+ * and withheld, but no loss. */
+SCENARIO(a_joiner_is_no_loss, TREE)
+{
+    uint32_t stream =
+        sim_open_filter(sim, "int_union", .waves_only = true, .grow = true);
+    uint32_t joiner = sim_attach(sim, 1);
+
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_by_hand(sim, 5);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 20);
+    sim_send_set(sim, 5, stream, 5);
+    sim_run(sim, 20);
+    CHECK_IS(sim_receive(sim, joiner, stream), 1);
+    CHECK_IS(sim_receive(sim, joiner, stream), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 0);
+    for (uint32_t rank = 2; rank <= 5; rank++)
+        sim_send_set(sim, rank, stream, 6);
+    sim_run(sim, 20);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 1);
+    expect(sim, "(4 back-ends)");
+}
+
 /* PROTOCOL 4.5: a number answers all lower ones. */
 SCENARIO(a_number_answers_all_lower_ones, TREE)
 {

@@ -267,8 +267,7 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
     ledger->bad = bad;
     ledger->flow = i;
     ledger->kind = kinds[streams][i];
-    if (ledger->kind >= KIND_EXACT)
-        options.guarantee = guarantees[ledger->kind];
+    options.guarantee = guarantees[ledger->kind];
     if (options.guarantee == COP_GUARANTEE_WAVES)
         options.keep = draw(&flow->seed, 2) ? KEEP_MIN : 0;
     else
