@@ -34,21 +34,6 @@
 #define DRAWING_POISON   UINT64_C(0x9015)
 #define DRAWING_EXACT    UINT64_C(0xe8ac7)
 
-/* Back-ends lie only in worlds of higher seeds, so that lower seeds stay
- * unchanged. */
-#define DRAWING_HONEST UINT64_C(1000000)
-
-/* Filters crash in worlds of seeds between these. */
-#define DRAWING_POISON_FROM UINT64_C(1500000)
-#define DRAWING_POISON_TO   UINT64_C(2000000)
-
-/* Cumulative streams are in worlds of seeds between these. */
-#define DRAWING_TOTALS     UINT64_C(2000000)
-#define DRAWING_TOTALS_END UINT64_C(2500000)
-
-/* Exact streams are in worlds of seeds from here on. */
-#define DRAWING_WHOLE UINT64_C(2500000)
-
 /* The least and most bytes that a back-end keeps on an exact stream. */
 #define DRAWING_KEEP_MIN 64
 #define DRAWING_KEEP_MAX (64u << 10)
@@ -73,6 +58,7 @@ struct drawing {
     struct random exact;
     struct schedule *out;
     struct tree tree;
+    enum traffic_kind kind; /* of most streams */
     uint32_t joiners;
     uint32_t streams;
     uint32_t sent[TRAFFIC_STREAMS + 1]; /* by stream */
@@ -86,9 +72,7 @@ struct drawing {
     bool hangs;        /* filter calls of commnodes may hang */
     bool poisons;      /* ... or crash */
     bool liars;        /* back-ends may send forbidden frames */
-    bool totals;       /* streams may be cumulative */
-    bool whole;        /* streams may be exact ... */
-    bool keeps_little; /* ... and the last one keeps less than a member sends */
+    bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
     bool closes;
     bool opens;
@@ -217,7 +201,7 @@ static void draw_exact(struct drawing *drawing, struct schedule_step *open)
     bool small = random_chance(&drawing->exact, 50) || open->numbers[5];
 
     drawing->keeps_little = false;
-    if (!drawing->whole || !random_chance(&drawing->exact, 75) ||
+    if (drawing->kind != TRAFFIC_WHOLE || !random_chance(&drawing->exact, 75) ||
         (drawing->aligned && (small || drawing->narrow)))
         return;
     drawing->narrow |= small;
@@ -270,21 +254,42 @@ static void draw_chatter(struct drawing *drawing)
     schedule_add(drawing->out, &step);
 }
 
+/* Draw the filter of the next stream, and how it waits: 70 percent of streams
+ * are of the seed's kind (whole waves: draw_exact()). */
+static void draw_filter(struct drawing *drawing, struct schedule_step *open)
+{
+    static const uint32_t plain[] = {MODEL_NONE, MODEL_SUM, MODEL_COUNT,
+                                     MODEL_CONCAT};
+
+    open->numbers[1] = draw_number(drawing, 0, MODEL_UNION);
+    open->numbers[2] = chance(drawing, 60) ? 0 : draw_number(drawing, 0, 2);
+    if (!chance(drawing, 70))
+        return;
+    switch (drawing->kind) {
+    case TRAFFIC_PLAIN:
+        open->numbers[1] = plain[draw_number(drawing, 0, 3)];
+        return;
+    case TRAFFIC_RECOVERABLE:
+        open->numbers[1] = chance(drawing, 50) ? MODEL_MAX : MODEL_UNION;
+        return;
+    case TRAFFIC_TOTAL:
+        open->numbers[1] = MODEL_TOTAL;
+        open->numbers[2] = draw_number(drawing, 0, 2);
+        return;
+    case TRAFFIC_WHOLE:
+        return;
+    }
+}
+
 static void draw_open(struct drawing *drawing)
 {
     struct schedule_step step = {.verb = SCHEDULE_OPEN};
-    uint32_t filter = draw_number(drawing, 0, MODEL_UNION);
 
     if (drawing->streams == TRAFFIC_STREAMS)
         return;
     step.numbers[0] = ++drawing->streams;
     draw_shape(drawing);
-    step.numbers[1] = filter;
-    step.numbers[2] = chance(drawing, 60) ? 0 : draw_number(drawing, 0, 2);
-    if (drawing->totals && chance(drawing, 70)) {
-        step.numbers[1] = MODEL_TOTAL;
-        step.numbers[2] = draw_number(drawing, 0, 2);
-    }
+    draw_filter(drawing, &step);
     if (drawing->unasked && random_chance(&drawing->chatters, 50))
         step.numbers[2] = COP_TIME_OUT;
     /* With two such streams, members that answer with more than a window, one
@@ -627,18 +632,16 @@ void schedule_draw(struct schedule *out,
     *out = (struct schedule){.seed = seed};
     if (wish->stress > 0)
         drawing.stress = wish->stress;
-    drawing.totals = seed >= DRAWING_TOTALS && seed < DRAWING_TOTALS_END;
+    drawing.kind = (enum traffic_kind)(seed % TRAFFIC_KINDS);
     random_seed(&drawing.random, ~seed);
     random_seed(&drawing.shapes, seed ^ DRAWING_SHAPES);
     random_seed(&drawing.hung, seed ^ DRAWING_HANGS);
     drawing.hangs = random_chance(&drawing.hung, 8);
     random_seed(&drawing.poison, seed ^ DRAWING_POISON);
-    drawing.poisons = seed > DRAWING_POISON_FROM && seed < DRAWING_POISON_TO &&
-                      random_chance(&drawing.poison, 60);
+    drawing.poisons = random_chance(&drawing.poison, 15);
     random_seed(&drawing.lies, seed ^ DRAWING_LIES);
-    drawing.liars = seed > DRAWING_HONEST && random_chance(&drawing.lies, 40);
+    drawing.liars = random_chance(&drawing.lies, 20);
     random_seed(&drawing.exact, seed ^ DRAWING_EXACT);
-    drawing.whole = seed >= DRAWING_WHOLE;
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

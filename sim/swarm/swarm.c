@@ -218,6 +218,8 @@ static void end_world(struct swarm *swarm, struct swarm_result *out, bool trace)
     out->tally.virtual_ms = sim_now_ms(sim);
     out->tally.adoptions = swarm->healing.adoptions;
     out->tally.rises = swarm->healing.rose;
+    for (uint32_t i = 0; i < swarm->traffic.count; i++)
+        out->tally.kinds[traffic_kind(&swarm->traffic.streams[i])] = 1;
     if (sim_failure(sim))
         out->failure = memory_text(sim_failure(sim));
     if (trace)

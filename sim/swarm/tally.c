@@ -16,6 +16,8 @@ void tally_add(struct tally *sum, const struct tally *one)
     sum->virtual_ms += one->virtual_ms;
     sum->nodes += one->nodes;
     sum->frames += one->frames;
+    for (int i = 0; i < TRAFFIC_KINDS; i++)
+        sum->kinds[i] += one->kinds[i];
     for (int i = 0; i < SCHEDULE_VERB_COUNT; i++)
         sum->steps[i] += one->steps[i];
     for (int i = 0; i < TALLY_ANSWERS; i++)
@@ -49,6 +51,11 @@ void tally_print(const struct tally *tally, FILE *file)
 
     fprintf(file, "simulated: %.1f h, %" PRIu64 " nodes, %" PRIu64 " frames\n",
             (double)tally->virtual_ms / 3600000, tally->nodes, tally->frames);
+    fprintf(file,
+            "seeds:     with plain streams %" PRIu64 ", recoverable %" PRIu64
+            ", totals %" PRIu64 ", whole waves %" PRIu64 "\n",
+            tally->kinds[TRAFFIC_PLAIN], tally->kinds[TRAFFIC_RECOVERABLE],
+            tally->kinds[TRAFFIC_TOTAL], tally->kinds[TRAFFIC_WHOLE]);
     print_steps(tally, false, file);
     print_steps(tally, true, file);
     fprintf(file,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "sim/swarm/schedule.h"
+#include "sim/swarm/traffic.h"
 
 /* Tags of ADOPTED, a candidate's answer. */
 #define TALLY_ANSWERS 8
@@ -16,6 +17,7 @@ struct tally {
     uint64_t virtual_ms;
     uint64_t nodes;
     uint64_t frames;
+    uint64_t kinds[TRAFFIC_KINDS];       /* seeds with such streams */
     uint64_t steps[SCHEDULE_VERB_COUNT]; /* those that took effect */
     uint64_t adoptions;
     uint64_t answers[TALLY_ANSWERS];

@@ -49,6 +49,18 @@ static uint64_t window_of(const struct traffic *traffic, uint64_t children)
     return window < LIMIT_WINDOW_MIN ? LIMIT_WINDOW_MIN : window;
 }
 
+enum traffic_kind traffic_kind(const struct traffic_stream *stream)
+{
+    if (stream->exact)
+        return TRAFFIC_WHOLE;
+    if (traffic_is_total(stream))
+        return TRAFFIC_TOTAL;
+    return stream->model.filter == MODEL_MAX ||
+                   stream->model.filter == MODEL_UNION
+               ? TRAFFIC_RECOVERABLE
+               : TRAFFIC_PLAIN;
+}
+
 bool traffic_is_total(const struct traffic_stream *stream)
 {
     return stream->model.filter == MODEL_TOTAL;

@@ -17,6 +17,16 @@
 #define TRAFFIC_PACKETS 64
 #define TRAFFIC_ANSWERS 16
 
+/* The kinds of streams: what recovers (PROTOCOL 9.4), a cumulative one (17),
+ * an exact one (16), and the rest. */
+enum traffic_kind {
+    TRAFFIC_PLAIN,
+    TRAFFIC_RECOVERABLE,
+    TRAFFIC_TOTAL,
+    TRAFFIC_WHOLE,
+};
+#define TRAFFIC_KINDS (TRAFFIC_WHOLE + 1)
+
 struct traffic_stream {
     uint32_t number; /* its number in the schedule */
     uint32_t id;
@@ -104,6 +114,9 @@ struct traffic_stream *traffic_stream(struct traffic *traffic, uint32_t id);
 /* The stream that a step names, or NULL if it cannot be used. */
 struct traffic_stream *traffic_named(struct traffic *traffic,
                                      const struct schedule_step *step);
+
+/* The kind of a stream. */
+enum traffic_kind traffic_kind(const struct traffic_stream *stream);
 
 /* Whether a stream is cumulative. */
 bool traffic_is_total(const struct traffic_stream *stream);
