@@ -33,6 +33,7 @@
 #define DRAWING_LIES     UINT64_C(0x11e5)
 #define DRAWING_POISON   UINT64_C(0x9015)
 #define DRAWING_EXACT    UINT64_C(0xe8ac7)
+#define DRAWING_ANSWERS  UINT64_C(0xa5f3)
 
 /* The least and most bytes that a back-end keeps on an exact stream. */
 #define DRAWING_KEEP_MIN 64
@@ -56,6 +57,7 @@ struct drawing {
     struct random lies;
     struct random poison;
     struct random exact;
+    struct random answers;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -195,7 +197,7 @@ static void draw_shape(struct drawing *drawing)
  * stream would delay packets that another stream needs. Nor does it grow then,
  * or with small windows: a joiner may answer alone in its first epoch, and
  * would wait for a sync. */
-static void draw_exact(struct drawing *drawing, struct schedule_step *open)
+static bool draw_exact(struct drawing *drawing, struct schedule_step *open)
 {
     static const uint32_t filters[] = {MODEL_SUM, MODEL_CONCAT, MODEL_NONE};
     bool small = random_chance(&drawing->exact, 50) || open->numbers[5];
@@ -203,7 +205,7 @@ static void draw_exact(struct drawing *drawing, struct schedule_step *open)
     drawing->keeps_little = false;
     if (drawing->kind != TRAFFIC_WHOLE || !random_chance(&drawing->exact, 75) ||
         (drawing->aligned && (small || drawing->narrow)))
-        return;
+        return false;
     drawing->narrow |= small;
     drawing->keeps_little = small || drawing->narrow;
     open->numbers[1] = filters[random_between(&drawing->exact, 0, 2)];
@@ -213,6 +215,18 @@ static void draw_exact(struct drawing *drawing, struct schedule_step *open)
                                               DRAWING_KEEP_MAX)
                    : 0,
              0, 0);
+    return true;
+}
+
+/* Most aligned streams with a filter that keeps values apart have waves only:
+ * each answer is compared with its question (PROTOCOL 4.3b). */
+static void draw_answers(struct drawing *drawing,
+                         const struct schedule_step *open)
+{
+    if (open->numbers[2] == COP_WAIT_FOR_ALL &&
+        (open->numbers[1] == MODEL_SUM || open->numbers[1] == MODEL_CONCAT) &&
+        random_chance(&drawing->answers, 70))
+        add_step(drawing, 0, SCHEDULE_ANSWERS, drawing->streams, 0, 0, 0);
 }
 
 /* The members for `number`: 60 percent of the back-ends and of the nodes that
@@ -299,7 +313,8 @@ static void draw_open(struct drawing *drawing)
     step.numbers[3] = draw_number(drawing, 1, 50);
     step.numbers[4] = chance(drawing, 30);
     step.numbers[5] = chance(drawing, 15);
-    draw_exact(drawing, &step);
+    if (!draw_exact(drawing, &step))
+        draw_answers(drawing, &step);
     drawing->aligned |= step.numbers[2] == 0;
     step.numbers[6] = drawing->joins && chance(drawing, 70);
     if (drawing->keeps_little)
@@ -642,6 +657,7 @@ void schedule_draw(struct schedule *out,
     random_seed(&drawing.lies, seed ^ DRAWING_LIES);
     drawing.liars = random_chance(&drawing.lies, 20);
     random_seed(&drawing.exact, seed ^ DRAWING_EXACT);
+    random_seed(&drawing.answers, seed ^ DRAWING_ANSWERS);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

@@ -59,7 +59,8 @@ static struct payload *pack_small(const struct traffic_stream *stream,
     return r < 0 ? NULL : payload;
 }
 
-static struct payload *pack_answer(const struct traffic_stream *stream,
+static struct payload *pack_answer(struct traffic_stream *stream,
+                                   uint32_t rank,
                                    int32_t value)
 {
     struct payload *payload = NULL;
@@ -67,6 +68,10 @@ static struct payload *pack_answer(const struct traffic_stream *stream,
     uint32_t count = 2;
     int r;
 
+    if (stream->exact)
+        return exact_pack(stream, rank, exact_weight(stream));
+    if (stream->waves_only)
+        return answers_pack(rank, stream->serials[rank]++, stream->room);
     for (; stream->large && count < 2 + TRAFFIC_FILLED; count++)
         values[count] = model_filler((uint32_t)value * TRAFFIC_FILLED + count);
     if (stream->model.filter == MODEL_UNION)
@@ -121,9 +126,7 @@ void traffic_answer(struct traffic *traffic,
             post_item(sim, index, stream);
         else
             sim_post(sim, index, id, 100,
-                     stream->exact
-                         ? exact_pack(stream, rank, exact_weight(stream))
-                         : pack_answer(stream, (int32_t)value));
+                     pack_answer(stream, rank, (int32_t)value));
     }
 }
 
@@ -164,8 +167,8 @@ static void chatter(struct sim *sim, void *arg)
             post_item(sim, i, stream);
         else
             sim_post(sim, i, stream->id, 100,
-                     stream->exact
-                         ? exact_pack(stream, rank, exact_weight(stream))
+                     stream->exact || stream->waves_only
+                         ? pack_answer(stream, rank, value)
                          : pack_small(stream, value));
     }
     sim_at(sim, sim_now_ms(sim) + stream->every_ms, chatter, stream);
@@ -214,6 +217,22 @@ static uint32_t epoch_now(const struct traffic_stream *stream,
     return epoch;
 }
 
+/* The wave of the packet that back-end `index` has just sent. */
+static uint64_t wave_sent(struct traffic_stream *stream,
+                          struct sim *sim,
+                          uint32_t index)
+{
+    uint32_t rank = sim_rank(sim, index);
+    uint32_t epoch = node_epoch(sim_node(sim, index), stream->id);
+
+    if (stream->begins[rank] == 0)
+        stream->begins[rank] = 1 + epoch;
+    if (stream->wave_epochs[rank] != epoch)
+        stream->wave_counts[rank] = 0;
+    stream->wave_epochs[rank] = epoch;
+    return ((uint64_t)epoch << PACKET_WAVE_BITS) + ++stream->wave_counts[rank];
+}
+
 /* Record a back-end's packet with the wave that it must be in. */
 void traffic_sent(struct traffic *traffic,
                   struct sim *sim,
@@ -233,7 +252,16 @@ void traffic_sent(struct traffic *traffic,
         return;
     }
     if (index > 0 && stream && stream->exact) {
-        exact_sent_up(stream, sim, index, frame);
+        exact_sent_up(stream, sim, rank, wave_sent(stream, sim, index), frame);
+        return;
+    }
+    if (index > 0 && stream && stream->waves_only) {
+        uint64_t wave = wave_sent(stream, sim, index);
+        bool joined = !ranks_has(&stream->members, rank);
+
+        answers_send(&stream->answers, wave, frame,
+                     joined && stream->begins[rank] ==
+                                   1 + (uint32_t)(wave >> PACKET_WAVE_BITS));
         return;
     }
     if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)

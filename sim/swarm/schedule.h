@@ -40,6 +40,7 @@
     /* traffic; what a stream is opened with comes before it */                \
     X(SCHEDULE_WITH, "with", "stream", "down", "large")                        \
     X(SCHEDULE_EXACT, "exact", "stream", "keep")                               \
+    X(SCHEDULE_ANSWERS, "answers", "stream")                                   \
     X(SCHEDULE_OPEN, "open", "stream", "filter", "sync", "timeout", "uneven",  \
       "big", "grow", "members")                                                \
     X(SCHEDULE_CHATTER, "chatter", "stream", "every", "times", "members")      \

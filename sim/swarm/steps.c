@@ -197,6 +197,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
                traffic_chatter(&swarm->traffic, swarm->sim, step);
     case SCHEDULE_WITH:
     case SCHEDULE_EXACT:
+    case SCHEDULE_ANSWERS:
     case SCHEDULE_OPEN:
     case SCHEDULE_SEND:
     case SCHEDULE_PARAMETERS:

@@ -70,17 +70,18 @@ bool traffic_is_total(const struct traffic_stream *stream)
 
 static void make_room(struct traffic_stream *stream, uint32_t count)
 {
-    uint32_t **lists[] = {&stream->first,       &stream->last,
-                          &stream->answered,    &stream->answered_epoch,
-                          &stream->told_closed, &stream->serials,
-                          &stream->wave_epochs, &stream->wave_counts};
+    uint32_t **lists[] = {
+        &stream->first,          &stream->last,        &stream->answered,
+        &stream->answered_epoch, &stream->told_closed, &stream->serials,
+        &stream->begins,         &stream->wave_epochs, &stream->wave_counts};
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         *lists[i] = memory_new(count * sizeof(**lists[i]));
 }
 
 /* A stream is to be opened with a downstream filter, and with answers of which
- * its filter makes more than a small window holds; or as an exact one. */
+ * its filter makes more than a small window holds; as an exact one, or as one of
+ * waves only. */
 static bool prepare_stream(struct traffic *traffic,
                            const struct schedule_step *step)
 {
@@ -91,6 +92,8 @@ static bool prepare_stream(struct traffic *traffic,
     if (step->verb == SCHEDULE_WITH) {
         traffic->down[number] = step->numbers[1];
         traffic->large[number] = step->numbers[2];
+    } else if (step->verb == SCHEDULE_ANSWERS) {
+        traffic->is_waves_only[number] = true;
     } else {
         traffic->is_exact[number] = true;
         traffic->keeps[number] = step->numbers[1];
@@ -139,6 +142,15 @@ static bool open_stream(struct traffic *traffic,
         definition.keep = stream->keep;
         definition.redo_limit = TRAFFIC_REDOS;
     }
+    if (listed && traffic->is_waves_only[numbers[0]] && !stream->exact &&
+        stream->model.sync == COP_WAIT_FOR_ALL &&
+        (stream->model.filter == MODEL_SUM ||
+         stream->model.filter == MODEL_CONCAT)) {
+        stream->waves_only = true;
+        stream->room =
+            stream->model.filter == MODEL_SUM ? traffic->rank_count : 0;
+        definition.waves_only = true;
+    }
     make_room(stream, traffic->rank_count);
     ledger_init(&stream->ledger, traffic->rank_count);
     ranks_copy(&stream->members, all);
@@ -182,7 +194,8 @@ bool traffic_take(struct traffic *traffic,
     struct traffic_stream *stream;
     uint32_t number = step->numbers[1];
 
-    if (step->verb == SCHEDULE_WITH || step->verb == SCHEDULE_EXACT)
+    if (step->verb == SCHEDULE_WITH || step->verb == SCHEDULE_EXACT ||
+        step->verb == SCHEDULE_ANSWERS)
         return prepare_stream(traffic, step);
     if (step->verb == SCHEDULE_OPEN)
         return open_stream(traffic, sim, step);
@@ -261,6 +274,13 @@ static void check_stream(const struct traffic *traffic,
             (uint64_t)stream->begun[stream->epoch - 1] << PACKET_WAVE_BITS);
 
         text = wrong ? memory_text(wrong) : NULL;
+    } else if (stream->waves_only) {
+        const char *wrong = answers_check(
+            &stream->answers, &living,
+            (uint64_t)stream->begun[stream->epoch - 1] << PACKET_WAVE_BITS,
+            stream->model.lossy[stream->epoch - 1]);
+
+        text = wrong ? memory_text(wrong) : NULL;
     } else if (traffic->exact)
         text = model_check_all(&stream->model);
     else
@@ -304,6 +324,20 @@ static bool is_given_up(const struct traffic_stream *stream,
            frame->wave >> PACKET_WAVE_BITS < stream->given_up;
 }
 
+/* PROTOCOL 4.3b: the front-end has taken the answer to a question. */
+static void take_answer(const struct traffic *traffic,
+                        struct sim *sim,
+                        struct traffic_stream *stream,
+                        const struct frame *frame)
+{
+    const char *wrong = answers_take(&stream->answers, frame);
+
+    if (wrong)
+        sim_fail(sim, "stream %u: %s", stream->id, wrong);
+    if (traffic->calm && (frame->flags & FRAME_EMPTY))
+        sim_fail(sim, "stream %u has lost a wave", stream->id);
+}
+
 void traffic_taken(struct traffic *traffic,
                    struct sim *sim,
                    uint32_t index,
@@ -323,6 +357,8 @@ void traffic_taken(struct traffic *traffic,
     else if (is_given_up(stream, frame))
         sim_fail(sim, "stream %u: a packet came behind the sync that covers it",
                  id);
+    else if (stream->waves_only)
+        take_answer(traffic, sim, stream, frame);
     else if (model_take(&stream->model, frame) < 0)
         sim_fail(sim, "the front-end took what no filter makes");
     if (stream && index == 0 && stream->left > 0 && --stream->left == 0)
@@ -703,7 +739,9 @@ void traffic_fini(struct traffic *traffic)
         model_fini(&stream->model);
         ledger_fini(&stream->ledger);
         whole_fini(&stream->whole);
+        answers_fini(&stream->answers);
         free(stream->serials);
+        free(stream->begins);
         free(stream->wave_epochs);
         free(stream->wave_counts);
         ranks_fini(&stream->members);

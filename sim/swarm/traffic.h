@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sim/sim.h"
+#include "sim/swarm/answers.h"
 #include "sim/swarm/ledger.h"
 #include "sim/swarm/model.h"
 #include "sim/swarm/schedule.h"
@@ -52,6 +53,10 @@ struct traffic_stream {
     uint64_t keep;         /* bytes that a back-end keeps on it */
     uint64_t least_window; /* smallest window of a link, in bytes */
     struct whole whole;    /* what was sent and taken */
+    bool waves_only;       /* uses `answers` instead of `model` */
+    uint32_t room; /* above every rank, if the filter is a sum, else 0 */
+    struct answers answers;
+    uint32_t *begins;      /* by rank: 1 + the epoch of its first packet */
     uint32_t *serials;     /* by rank: packets packed */
     uint32_t *wave_epochs; /* by rank: the epoch of the last packet sent ... */
     uint32_t *wave_counts; /* ... and how many were sent in it */
@@ -102,6 +107,7 @@ struct traffic {
     bool down[TRAFFIC_STREAMS + 1];
     bool large[TRAFFIC_STREAMS + 1];
     bool is_exact[TRAFFIC_STREAMS + 1];
+    bool is_waves_only[TRAFFIC_STREAMS + 1];
     uint32_t keeps[TRAFFIC_STREAMS + 1];
     uint32_t causes; /* changes of tree, members or epochs: causes of redos */
     struct traffic_links *links; /* by node index */

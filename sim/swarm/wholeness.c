@@ -44,20 +44,13 @@ static uint64_t sum_exact(const struct frame *frame)
 
 void exact_sent_up(struct traffic_stream *stream,
                    struct sim *sim,
-                   uint32_t index,
+                   uint32_t rank,
+                   uint64_t wave,
                    const struct frame *frame)
 {
-    uint32_t rank = sim_rank(sim, index);
-    uint32_t epoch = node_epoch(sim_node(sim, index), stream->id);
-    const char *wrong;
+    const char *wrong =
+        whole_send(&stream->whole, rank, wave, sum_exact(frame));
 
-    if (stream->wave_epochs[rank] != epoch)
-        stream->wave_counts[rank] = 0;
-    stream->wave_epochs[rank] = epoch;
-    wrong = whole_send(&stream->whole, rank,
-                       ((uint64_t)epoch << PACKET_WAVE_BITS) +
-                           ++stream->wave_counts[rank],
-                       sum_exact(frame));
     if (wrong)
         sim_fail(sim, "stream %u: %s", stream->id, wrong);
 }

@@ -8,10 +8,11 @@ struct payload *exact_pack(struct traffic_stream *stream,
                            uint32_t rank,
                            uint32_t weight);
 
-/* A back-end's machine has accepted a packet. */
+/* The machine of back-end `rank` has accepted a packet in `wave`. */
 void exact_sent_up(struct traffic_stream *stream,
                    struct sim *sim,
-                   uint32_t index,
+                   uint32_t rank,
+                   uint64_t wave,
                    const struct frame *frame);
 
 /* The front-end has taken a packet. */

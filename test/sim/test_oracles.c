@@ -27,7 +27,9 @@
     "+0 open stream=1 filter=none sync=do_not_wait timeout=5 uneven=0 big=1 "  \
     "grow=0 "                                                                  \
     "members=all\n"
-#define EXACT "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
+#define EXACT   "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
+#define ANSWERS "+0 answers stream=1\n" STREAM("concat", "wait_for_all")
+#define SUMS    "+0 answers stream=1\n" STREAM("sum", "wait_for_all")
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
     "+20 send stream=1 answers=1\n"
@@ -149,6 +151,13 @@ DEFECT(empties_wave,
        frame_fini(&action->frame);
        action->frame.flags |= FRAME_EMPTY)
 DEFECT(delivers_late, UP, action->frame.flags |= FRAME_LATE)
+DEFECT(swaps_a_wave, SENDS(3, DATA), action->frame.wave++)
+DEFECT(empties_wave_up, UP, action->frame.flags |= FRAME_EMPTY;
+       action->frame.run = 1)
+DEFECT(loses_wave, UP, frame_fini(&action->frame);
+       action->frame.flags |= FRAME_EMPTY;
+       action->frame.run = 1;
+       action->frame.contributors = 0)
 DEFECT(keeps_too_much,
        DOWN,
        machine(sim, index)->streams[1]->definition.keep = UINT64_MAX)
@@ -407,6 +416,17 @@ static const struct oracle_case cases[] = {
           "+0 open stream=1 filter=none sync=wait_for_all timeout=5 uneven=0 "
           "big=1 grow=0 members=all\n+20 send stream=1 answers=4\n" SYNC,
      keeps_too_much, 0, "of stream 1, not 64"},
+    /* streams of waves only: the n-th answer is that of the n-th question */
+    {CALM ANSWERS SEND3 SYNC, delivers_late, 2, "a packet that is late came"},
+    {CALM ANSWERS SEND3 SYNC, lose_up, 2, "is not that of the next question"},
+    {CALM SUMS SEND3 SYNC, lose_up, 3, "a part of an answer is missing"},
+    {CALM SUMS SEND3 SYNC, repeat_up, 2, "is not that of the next question"},
+    {CALM ANSWERS SEND3 SYNC, swaps_a_wave, 2,
+     "has a part of another question"},
+    {CALM SUMS SEND3 SYNC, miscount, 2, "not as many parts as contributors"},
+    {CALM SUMS SEND3 SYNC, empties_wave_up, 2, "has contributors"},
+    {CALM ANSWERS SEND3 SYNC, loses_wave, 2, "has lost a wave"},
+    {CALM ANSWERS SEND3 SYNC, empties_up, 2, "has another format"},
     /* liveness: everything awaited arrives */
     {CALM VALUES, launches_ill, 0, "the launch failed"},
     {SKIP VALUES, launches_ill, 0, "launch failed, and 4 back-ends were left"},
