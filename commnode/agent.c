@@ -305,7 +305,8 @@ static int agent_stay(struct agent *agent)
         for (i = 0; i < agent->count; i++) {
             if (pollers[2 * i + 1].revents)
                 program_accepted(&agent->nodes[i].program);
-            if (pollers[2 * i].revents)
+            if (pollers[2 * i].revents &&
+                program_ended(&agent->nodes[i].program))
                 agent_end_of_node(agent, &agent->nodes[i]);
         }
     }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "net/process.h"
 #include "net/spawn.h"
 
 /* Write all of the bootstrap, unless the program has ended. */
@@ -64,6 +65,14 @@ bool program_accepted(struct program *program)
     close(program->fd);
     program->fd = -1;
     return program->accepted;
+}
+
+bool program_ended(const struct program *program)
+{
+    siginfo_t info;
+
+    return process_look(program->process, program->pid, WEXITED | WNOWAIT,
+                        &info) != 0;
 }
 
 int program_reap(struct program *program)

@@ -8,7 +8,7 @@
 
 struct program {
     pid_t pid;
-    int process; /* its pidfd; -1: it has ended */
+    int process; /* net/process.h; -1: it has ended */
     int fd;      /* our end of its bootstrap; -1: closed */
     bool accepted;
 };
@@ -24,6 +24,9 @@ int program_start(struct program *program,
 /* The bootstrap's descriptor is readable: the parent has accepted the program,
  * or the program has closed its end. Returns whether it was accepted. */
 bool program_accepted(struct program *program);
+
+/* The process's descriptor is readable: whether it has ended. */
+bool program_ended(const struct program *program);
 
 /* The process has ended: close the descriptors. Returns its wait status. */
 int program_reap(struct program *program);

@@ -82,7 +82,7 @@ static int start_stay(struct program *program)
             break;
         if (pollers[1].revents && program_accepted(program))
             start_say("accepted", -1);
-        if (pollers[0].revents)
+        if (pollers[0].revents && program_ended(program))
             break;
         if (pollers[2].revents)
             input = on_input(program);

@@ -19,7 +19,7 @@ struct child {
     bool over;      /* its end is certain: `text` says how */
     bool told;      /* the end was reported */
     char *text;     /* or NULL */
-    ev_io process;  /* its pidfd */
+    ev_io process;  /* process.h */
     ev_io boot;     /* our end of the bootstrap's socket */
     unsigned char *bytes;
     size_t len;

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/agents.h"
 #include "net/child.h"
+#include "net/process.h"
 #include "net/relay.h"
 #include "topology/topology.h"
 
@@ -279,12 +279,17 @@ static void describe_end(char *out, size_t room, int r, const siginfo_t *info)
 static bool child_reap(struct child *child, int wait_ms, char *how, size_t room)
 {
     struct pollfd poller = {.fd = child->process.fd, .events = POLLIN};
-    siginfo_t info = {0};
+    siginfo_t info;
     int r;
 
-    if (poll(&poller, 1, wait_ms) <= 0)
+    do {
+        if (poll(&poller, 1, wait_ms) <= 0)
+            return false;
+        r = process_look(child->process.fd, child->pid, WEXITED, &info);
+        wait_ms -= PROCESS_LOOK_MS;
+    } while (r == 0 && wait_ms > 0);
+    if (r == 0)
         return false;
-    r = waitid(P_PIDFD, (id_t)child->process.fd, &info, WEXITED | WNOHANG);
     describe_end(how, room, r, &info);
     child_unwatch(child, &child->process);
     child->pid = 0;
@@ -307,7 +312,7 @@ static void on_process(struct ev_loop *loop, ev_io *io, int events)
 
 static void child_kill(const struct child *child, int signal)
 {
-    syscall(SYS_pidfd_send_signal, child->process.fd, signal, NULL, 0);
+    process_kill(child->process.fd, child->pid, signal);
 }
 
 /* ---- starting ---- */
@@ -486,13 +491,12 @@ void children_kill_stopped(struct children *children)
     struct child *child;
 
     for (uint32_t i = 0; i < children->room; i++) {
-        siginfo_t info = {0};
+        siginfo_t info;
 
         child = children->list[i];
         if (child && child->pid > 0 &&
-            waitid(P_PIDFD, (id_t)child->process.fd, &info,
-                   WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
-            info.si_pid != 0)
+            process_look(child->process.fd, child->pid, WSTOPPED | WNOWAIT,
+                         &info) > 0)
             child_kill(child, SIGKILL);
     }
 }

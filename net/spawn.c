@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/bootstrap.h"
+#include "net/process.h"
 
 extern char **environ;
 
@@ -169,13 +169,12 @@ int spawn_process(const struct spawn *spawn, pid_t *pid)
     free(environment);
     if (r != 0)
         return -r;
-    fd = (int)syscall(SYS_pidfd_open, started, 0);
+    fd = process_watch(started);
     if (fd < 0) {
-        r = -errno;
-        if (r != -ESRCH) /* ESRCH: the application ignores SIGCHLD */
+        if (fd != -ESRCH) /* ESRCH: the application ignores SIGCHLD */
             kill(started, SIGKILL);
         waitpid(started, NULL, 0);
-        return r;
+        return fd;
     }
     *pid = started;
     return fd;

@@ -31,8 +31,8 @@ struct spawn {
         .input = -1, .output = -1, .error = -1, .bootstrap = -1                \
     }
 
-/* Start a process. Returns its pidfd, and its process id in `*pid`; or a
- * negative errno if it does not run. */
+/* Start a process. Returns its descriptor (process.h), and its process id in
+ * `*pid`; or a negative errno if it does not run. */
 int spawn_process(const struct spawn *spawn, pid_t *pid);
 
 /* List the signals that this process does not ignore, for `reset`. Each spawn
