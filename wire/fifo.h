@@ -20,6 +20,7 @@ struct queued {
         struct {
             uint32_t credit; /* bytes that are still to be returned for it */
             uint32_t run;    /* further waves that it answers, after its own */
+            uint64_t since_ms; /* when it came, for COP_TIME_OUT */
         };
         struct mark settled;
     };

@@ -114,7 +114,8 @@ struct cop_join {
 enum cop_sync {
     COP_WAIT_FOR_ALL, /* one packet from each child */
     COP_DO_NOT_WAIT,  /* each packet alone, at once */
-    COP_TIME_OUT,     /* those within `wave_timeout_ms` of the first */
+    COP_TIME_OUT,     /* at most one from each child: those that are there when
+                         each has one, or `wave_timeout_ms` after the first */
 };
 
 /* How packets of members are kept exact when commnodes die. `guarantee` of the

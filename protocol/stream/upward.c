@@ -304,6 +304,8 @@ static void upward_pass(struct node *node,
         struct frame frame = set->frames[i];
 
         frame.flags &= (uint8_t)~FRAME_LAST;
+        if (!set->late)
+            frame.wave = set->sequence; /* of a timed set: 4.6 */
         if (i + 1 == set->count && !set->late && set->sequence > 0)
             frame.flags |= FRAME_LAST;
         upward_emit(node, stream, frame);

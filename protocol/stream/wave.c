@@ -19,6 +19,7 @@ struct inlet {
     uint32_t rank;
     uint32_t lent; /* frames at the head whose credit was returned early ... */
     uint64_t lent_bytes; /* ... and their bytes */
+    uint32_t ends;       /* frames that are the last of their wave */
     bool counts;
 };
 
@@ -39,7 +40,7 @@ struct wave {
     enum cop_sync sync;
     uint32_t timeout_ms;
     uint64_t done;        /* the last wave released */
-    uint64_t deadline_ms; /* COP_TIME_OUT: when the waiting wave is released */
+    uint64_t deadline_ms; /* COP_TIME_OUT: when the next wave is released */
     uint64_t bytes;
     bool parts; /* a packet arrived that was not the last of its wave */
     struct inlet *inlets; /* by slot */
@@ -255,6 +256,15 @@ static bool extend_run(struct wave *wave,
     return true;
 }
 
+/* COP_TIME_OUT: when the oldest packets of `inlet` must be released; UINT64_MAX
+ * while the last one of their wave has not come. */
+static uint64_t due_ms(const struct wave *wave, const struct inlet *inlet)
+{
+    return inlet->ends > 0
+               ? fifo_at(&inlet->fifo, 0)->since_ms + wave->timeout_ms
+               : UINT64_MAX;
+}
+
 int wave_put(struct wave *wave,
              uint32_t slot,
              uint32_t rank,
@@ -265,6 +275,7 @@ int wave_put(struct wave *wave,
     struct inlet *inlet = inlet_at(wave, slot);
     struct from from = {slot, rank, frame->flags & FRAME_LATE};
     uint64_t answered = frame->wave;
+    uint8_t flags = frame->flags;
 
     if (!inlet) {
         frame_fini(frame);
@@ -284,8 +295,6 @@ int wave_put(struct wave *wave,
     if (wave->sync == COP_DO_NOT_WAIT || frame->wave == 0 ||
         (frame->flags & FRAME_LATE))
         return put_alone(wave, from, frame, credit);
-    if (wave->sync == COP_TIME_OUT && wave->deadline_ms == UINT64_MAX)
-        wave->deadline_ms = now_ms + wave->timeout_ms;
     if (wave->blocked_at > frame->wave)
         wave->blocker = WAVE_NO_SLOT;
     set_rank(wave, inlet, rank);
@@ -293,7 +302,13 @@ int wave_put(struct wave *wave,
     wave->parts |= !(frame->flags & FRAME_LAST);
     if (extend_run(wave, inlet, frame))
         return 0;
-    return fifo_push(&inlet->fifo, frame, credit);
+    if (fifo_push(&inlet->fifo, frame, credit) < 0)
+        return -ENOMEM;
+    fifo_at(&inlet->fifo, inlet->fifo.count - 1)->since_ms = now_ms;
+    inlet->ends += (flags & FRAME_LAST) != 0;
+    if (wave->sync == COP_TIME_OUT && wave->deadline_ms > due_ms(wave, inlet))
+        wave->deadline_ms = due_ms(wave, inlet);
+    return 0;
 }
 
 /* Make the set's arrays hold `count`. */
@@ -351,6 +366,7 @@ static int gather_head(struct wave *wave,
         inlet->lent_bytes -= frame_len(&frame);
     }
     wave->bytes -= frame_len(&frame);
+    inlet->ends -= (frame.flags & FRAME_LAST) != 0;
     if (frame.flags & FRAME_EMPTY) {
         frame_fini(&frame);
         return 0;
@@ -502,41 +518,86 @@ static int take_aligned(struct wave *wave, struct wave_set *set)
     return set_released(wave, set);
 }
 
-/* The packets of the oldest epoch that waits, at the deadline or when every
- * child that counts has one here. Later epochs keep the deadline: with a set of
- * two epochs a sync could return before packets that were sent ahead of its
- * marker (PROTOCOL 4.6, 10.6). */
+/* Give a set of COP_TIME_OUT its number. */
+static void number_timed(struct wave *wave,
+                         uint64_t epoch,
+                         struct wave_set *set)
+{
+    set->late = epoch < wave->done >> PACKET_WAVE_BITS;
+    for (uint32_t i = 0; set->late && i < set->count; i++)
+        wave->frames[i].flags |= FRAME_LATE;
+    if (set->late)
+        return;
+    if (set->sequence <= wave->done)
+        set->sequence = wave->done + 1;
+    wave->done = set->sequence;
+}
+
+/* What lost children left of this epoch: one wave of one of them, alone, at
+ * once. Their members may send by another child already. */
+static int gather_left(struct wave *wave, uint64_t epoch, struct wave_set *set)
+{
+    for (uint32_t i = 0; i < wave->left_count; i++) {
+        struct inlet *left = &wave->left[i];
+
+        set->sequence = fifo_peek(&left->fifo)->wave;
+        if (set->sequence >> PACKET_WAVE_BITS == epoch)
+            return gather_upto(wave, left, WAVE_NO_SLOT, set->sequence, set);
+    }
+    return 0;
+}
+
+/* One wave of each child that has one of this epoch. */
+static int gather_each(struct wave *wave, uint64_t epoch, struct wave_set *set)
+{
+    int r = place_all(wave);
+
+    set->sequence = UINT64_MAX;
+    for (uint32_t i = 0; r == 0 && i < wave->inlet_count; i++) {
+        uint32_t slot = wave->places[i].slot;
+        struct inlet *inlet = &wave->inlets[slot];
+        uint64_t sequence;
+
+        if (due_ms(wave, inlet) == UINT64_MAX)
+            continue;
+        sequence = fifo_peek(&inlet->fifo)->wave;
+        if (sequence >> PACKET_WAVE_BITS != epoch)
+            continue;
+        if (set->sequence > sequence)
+            set->sequence = sequence;
+        r = gather_upto(wave, inlet, slot, sequence, set);
+    }
+    return r;
+}
+
+/* At the deadline, or when every child that counts has one: a wave of each, of
+ * the oldest epoch. So a member is in a set once. With a set of two epochs a
+ * sync could return before packets that were sent ahead of its marker (PROTOCOL
+ * 4.6, 10.6). */
 static int take_timed(struct wave *wave,
                       uint64_t now_ms,
                       bool hurry,
                       struct wave_set *set)
 {
+    uint64_t epoch = lowest_wave(wave) >> PACKET_WAVE_BITS;
     bool all = true;
-    uint64_t epoch;
-    int r;
+    int r = gather_left(wave, epoch, set);
 
-    if (wave->deadline_ms == UINT64_MAX)
-        return 0;
     for (uint32_t i = 0; i < wave->inlet_count; i++)
-        if (wave->inlets[i].counts && wave->inlets[i].fifo.count == 0)
+        if (wave->inlets[i].counts &&
+            due_ms(wave, &wave->inlets[i]) == UINT64_MAX)
             all = false;
-    if (!all && !hurry && now_ms < wave->deadline_ms)
-        return 0;
-    set->sequence = lowest_wave(wave);
-    epoch = set->sequence >> PACKET_WAVE_BITS;
-    r = gather_all(wave, epoch << PACKET_WAVE_BITS | PACKET_WAVE_MASK, set);
-    if (r < 0)
+    if (r == 0 && set->count == 0 &&
+        (all || hurry || now_ms >= wave->deadline_ms))
+        r = gather_each(wave, epoch, set);
+    drop_empty(wave);
+    wave->deadline_ms = UINT64_MAX;
+    for (uint32_t i = 0; i < wave->inlet_count; i++)
+        if (wave->deadline_ms > due_ms(wave, &wave->inlets[i]))
+            wave->deadline_ms = due_ms(wave, &wave->inlets[i]);
+    if (r < 0 || set->count == 0)
         return r;
-    if (lowest_wave(wave) == UINT64_MAX)
-        wave->deadline_ms = UINT64_MAX;
-    set->late = epoch < wave->done >> PACKET_WAVE_BITS;
-    for (uint32_t i = 0; set->late && i < set->count; i++)
-        wave->frames[i].flags |= FRAME_LATE;
-    if (!set->late) {
-        if (set->sequence <= wave->done)
-            set->sequence = wave->done + 1;
-        wave->done = set->sequence;
-    }
+    number_timed(wave, epoch, set);
     return set_released(wave, set);
 }
 

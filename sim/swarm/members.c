@@ -246,6 +246,8 @@ void traffic_sent(struct traffic *traffic,
     struct cop_value value;
     uint32_t epoch;
 
+    if (index > 0 && stream)
+        ranks_add(&stream->senders, rank, rank);
     if (index > 0 && stream && traffic_is_total(stream)) {
         ledger_give(&stream->ledger, rank, frame,
                     epoch_now(stream, sim, index));

@@ -346,6 +346,12 @@ void traffic_taken(struct traffic *traffic,
 {
     struct traffic_stream *stream = traffic_stream(traffic, id);
 
+    /* A member that changes its parent may be in a timed set by both. */
+    if (stream && index == 0 && stream->model.sync == COP_TIME_OUT &&
+        traffic->torn->count == 0 &&
+        frame->contributors > ranks_size(&stream->senders))
+        sim_fail(sim, "stream %u: a packet has more contributors than members",
+                 id);
     if (!stream)
         sim_fail(sim, "a packet of stream %u, which is not open", id);
     else if (index > 0)
@@ -745,6 +751,7 @@ void traffic_fini(struct traffic *traffic)
         free(stream->wave_epochs);
         free(stream->wave_counts);
         ranks_fini(&stream->members);
+        ranks_fini(&stream->senders);
         free(stream->first);
         free(stream->last);
         free(stream->answered);

@@ -47,6 +47,7 @@ struct traffic_stream {
     bool failed;          /* the front-end was told of the failure ... */
     uint64_t failed_ms;   /* ... at this time */
     struct ranks members; /* at its opening */
+    struct ranks senders; /* all that have sent */
     struct model model;
     struct ledger ledger;  /* of a cumulative stream */
     bool exact;            /* uses `whole` instead of `model` */

@@ -67,6 +67,23 @@ static void put_packet(struct wave *wave, uint32_t slot, uint64_t sequence)
     put_from(wave, slot, slot + 10, sequence);
 }
 
+/* Likewise at a time. */
+static void put_at(struct wave *wave,
+                   uint32_t slot,
+                   uint64_t sequence,
+                   uint64_t now_ms)
+{
+    struct frame frame = {
+        .type = FRAME_DATA,
+        .flags = FRAME_LAST,
+        .origin = slot + 10,
+        .count = 1,
+        .sequence = sequence,
+    };
+
+    CHECK_OK(wave_put(wave, slot, slot + 10, &frame, CREDIT(&frame), now_ms));
+}
+
 /* Check that the next set has this number and this many packets. */
 static void check_set(struct wave *wave, uint64_t sequence, size_t count)
 {
@@ -272,6 +289,58 @@ PAIR(time_out_releases_in_time, COP_TIME_OUT)
     put_packet(wave, 1, 2);
     CHECK_IS(wave_take(wave, 0, true, &set), 1);
     CU_ASSERT_EQUAL(set.count, 1);
+}
+
+/* PROTOCOL 4.6: a child has one wave in a set, and what came behind it has its
+ * own time-out. */
+PAIR(a_timed_set_has_each_child_once, COP_TIME_OUT)
+{
+    struct wave_set set;
+
+    put_at(wave, 0, 1, 0);
+    put_at(wave, 0, 2, 10);
+    put_at(wave, 1, 1, 20);
+    CHECK_IS(wave_take(wave, 20, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 2);
+    CU_ASSERT_EQUAL(set.contributors, 2);
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), 110);
+    CHECK_IS(wave_take(wave, 109, false, &set), 0);
+    CHECK_IS(wave_take(wave, 110, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 1);
+    CU_ASSERT_EQUAL(set.sequence, 2);
+}
+
+/* PROTOCOL 4.6: a wave of several packets is in one set. */
+PAIR(a_timed_set_has_whole_waves, COP_TIME_OUT)
+{
+    struct wave_set set;
+
+    put_frame(wave, 0, 10, 1, 0, 1);
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
+    CHECK_IS(wave_take(wave, 100, true, &set), 0);
+    put_packet(wave, 0, 1);
+    CHECK_IS(wave_take(wave, 100, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 2);
+    CU_ASSERT_EQUAL(set.contributors, 1);
+}
+
+/* PROTOCOL 4.6: what a lost child left is released at once and alone, since its
+ * members may send by another child. */
+PAIR(what_a_child_left_is_a_timed_set, COP_TIME_OUT)
+{
+    struct wave_set set;
+
+    put_packet(wave, 0, 1);
+    put_packet(wave, 0, 2);
+    put_packet(wave, 1, 1);
+    CHECK_IS(wave_leave(wave, 0), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_IS(wave_take(wave, 0, false, &set), 1);
+        CU_ASSERT_EQUAL(set.count, 1);
+        CU_ASSERT_EQUAL(set.inlets[0], 10);
+    }
+    CHECK_IS(wave_take(wave, 0, false, &set), 1);
+    CU_ASSERT_EQUAL(set.inlets[0], 11);
 }
 
 /* The number of wave `n` of `epoch`. */

@@ -151,6 +151,7 @@ DEFECT(empties_wave,
        frame_fini(&action->frame);
        action->frame.flags |= FRAME_EMPTY)
 DEFECT(delivers_late, UP, action->frame.flags |= FRAME_LATE)
+DEFECT(crowds, UP, action->frame.count = 5)
 DEFECT(swaps_a_wave, SENDS(3, DATA), action->frame.wave++)
 DEFECT(empties_wave_up, UP, action->frame.flags |= FRAME_EMPTY;
        action->frame.run = 1)
@@ -416,6 +417,8 @@ static const struct oracle_case cases[] = {
           "+0 open stream=1 filter=none sync=wait_for_all timeout=5 uneven=0 "
           "big=1 grow=0 members=all\n+20 send stream=1 answers=4\n" SYNC,
      keeps_too_much, 0, "of stream 1, not 64"},
+    {CALM STREAM("none", "time_out") SEND3 SYNC, crowds, 1,
+     "more contributors than members"},
     /* streams of waves only: the n-th answer is that of the n-th question */
     {CALM ANSWERS SEND3 SYNC, delivers_late, 2, "a packet that is late came"},
     {CALM ANSWERS SEND3 SYNC, lose_up, 2, "is not that of the next question"},
