@@ -126,11 +126,10 @@ static int request_sync(struct node *node, const struct event *event)
     node->out->result = stream->root->sync;
     if (stream->root->sync > 0 && !node_can_send(node, event->stream))
         return -EAGAIN; /* a second sync needs room (3.5) */
-    stream->root->sync = stream->down.last + 1;
-    node->out->result = stream->root->sync;
     if (stream->exact)
         accept_sync(stream);
-    downward_marker(node, stream, NULL);
+    node->out->result = stream->down.last + 1;
+    downward_sync(node, stream);
     upward_run(node, stream);
     return 0;
 }

@@ -179,9 +179,11 @@ struct cop_stream_options {
     const char *down_filter;
     const struct cop_packet *parameters; /* for the filters; or NULL */
     bool grow; /* back-ends that join later become members: they get each packet
-                  that follows; their packets are in the waves after the next
-                  sync; before it they are late, which is no loss. While there is no
-                  member, calls return -ENODEV */
+                  that follows COP_EVENT_BACKEND_JOINED, and a sync that begins
+                  after it waits for them. Their packets are in the waves after
+                  that sync; before it they are late, which is no loss, but not
+                  under COP_GUARANTEE_WAVES. While there is no member, calls
+                  return -ENODEV */
     enum cop_guarantee guarantee; /* COP_GUARANTEE_NONE unless set. The filters
                                      must also be found by the front-end, which
                                      reads their laws */
@@ -214,7 +216,8 @@ enum cop_event_type {
                                  good; it may have been suspected, or not */
     COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is no longer a member, for
                                  the same reasons */
-    COP_EVENT_BACKEND_JOINED, /* `rank` has joined */
+    COP_EVENT_BACKEND_JOINED, /* `rank` has joined, and is a member of each
+                                 stream that was opened with `grow` */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
     COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
                                  names the links lost since the previous sync,

@@ -105,6 +105,49 @@ static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
     return whole;
 }
 
+/* ---- syncs ---- */
+
+static bool is_awaited(const struct joined *joined)
+{
+    return joined->awaited && joined->epoch == EXACT_UNNAMED;
+}
+
+void accept_sync(struct stream *stream)
+{
+    struct accepting *accept = &stream->exact->accept;
+
+    for (size_t i = 0; i < accept->late_count; i++)
+        accept->late[i].awaited = accept->late[i].epoch == EXACT_UNNAMED;
+}
+
+bool accept_awaits(const struct stream *stream, const struct ranks *ranks)
+{
+    const struct accepting *accept = &stream->exact->accept;
+
+    for (size_t i = 0; i < accept->late_count; i++)
+        if (is_awaited(&accept->late[i]) &&
+            (!ranks || ranks_has(ranks, accept->late[i].rank)))
+            return true;
+    return false;
+}
+
+/* A sync returns when the epochs before its marker are final (16.10), and no
+ * joiner is awaited (16.11). */
+static void answer_sync(struct node *node, struct stream *stream)
+{
+    struct stream_root *root = stream->root;
+    uint32_t epoch = stream->exact->accept.sync_epoch;
+    struct action *news;
+
+    if (!root->sync || epoch_of(stream->exact->final) < epoch ||
+        accept_awaits(stream, NULL))
+        return;
+    news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
+    news->sequence = root->sync;
+    root->sync = 0;
+    root->synced_epoch = epoch;
+}
+
 /* ---- members ---- */
 
 static int add_joined(struct joined **list, size_t *count, struct joined joined)
@@ -124,7 +167,7 @@ void accept_entered(struct node *node,
 
     while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
         if (add_joined(&accept->late, &accept->late_count,
-                       (struct joined){rank, EXACT_UNNAMED}) < 0)
+                       (struct joined){rank, EXACT_UNNAMED, false}) < 0)
             node->failed = true;
     accept_changed(stream);
 }
@@ -159,33 +202,14 @@ void accept_lost(struct node *node,
             accept->late[at] = accept->late[--accept->late_count];
         if (epoch != EXACT_UNNAMED &&
             add_joined(&accept->gone, &accept->gone_count,
-                       (struct joined){rank, epoch}) < 0)
+                       (struct joined){rank, epoch, false}) < 0)
             node->failed = true;
     }
     accept_changed(stream);
+    answer_sync(node, stream);
 }
 
 /* ---- waves ---- */
-
-void accept_sync(struct stream *stream)
-{
-    stream->exact->accept.sync_epoch = stream->root->sent.epoch + 1;
-}
-
-/* A sync returns when the epochs before its marker are final (16.10). */
-static void answer_sync(struct node *node, struct stream *stream)
-{
-    struct stream_root *root = stream->root;
-    uint32_t epoch = stream->exact->accept.sync_epoch;
-    struct action *news;
-
-    if (!root->sync || epoch_of(stream->exact->final) < epoch)
-        return;
-    news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
-    news->sequence = root->sync;
-    root->sync = 0;
-    root->synced_epoch = epoch;
-}
 
 /* Waves up to the tally's level are final now. */
 static void rise(struct node *node, struct stream *stream, bool ask)

@@ -583,6 +583,14 @@ uint64_t downward_marker(struct node *node,
     return stream->down.last;
 }
 
+void downward_sync(struct node *node, struct stream *stream)
+{
+    stream->root->sync = stream->down.last + 1;
+    if (stream->exact) /* first, as waves may be accepted below */
+        stream->exact->accept.sync_epoch = stream->root->sent.epoch + 1;
+    downward_marker(node, stream, NULL);
+}
+
 void downward_ask(struct node *node, struct stream *stream)
 {
     uint64_t low = lowest_cursor(node, stream);

@@ -13,6 +13,7 @@
 struct joined {
     uint32_t rank;
     uint32_t epoch; /* EXACT_UNNAMED: no marker has named it yet (16.11) */
+    bool awaited;   /* the pending sync began before a marker named it */
 };
 
 #define EXACT_UNNAMED UINT32_MAX
@@ -239,6 +240,10 @@ void accept_named(struct stream *stream,
 /* End the streams for which too many redos were begun (16.13). */
 void accept_end_hopeless(struct node *node);
 
-/* A sync will wait for the next marker. Call this before that marker is sent,
- * as waves may be accepted then. */
+/* A sync begins: it also waits for the joiners that no marker has named yet
+ * (16.11). */
 void accept_sync(struct stream *stream);
+
+/* Whether the pending sync waits until a marker names one of `ranks`; NULL: any
+ * joiner. */
+bool accept_awaits(const struct stream *stream, const struct ranks *ranks);

@@ -276,7 +276,8 @@ static void try_finish_opening(struct node *node,
 }
 
 /* Front-end: when joiners have claimed the stream, send a marker, so that their
- * packets are paired from the start of an epoch (12.3). */
+ * packets are paired from the start of an epoch (12.3). If a sync waits for one
+ * of them, it ends at another marker (16.11). */
 static void settle_joiners(struct node *node,
                            struct stream *stream,
                            const struct claim *claim)
@@ -289,8 +290,15 @@ static void settle_joiners(struct node *node,
         ranks_intersect(&named, &claim->members) < 0 ||
         ranks_subtract(&stream->root->entering, &named) < 0)
         node->failed = true;
-    if (!stream->closing && stream_is_replayable(stream))
+    if (!stream->closing && stream_is_replayable(stream)) {
+        bool awaited = stream->exact && accept_awaits(stream, &named);
+
+        if (awaited) /* the sync must not return while this marker is sent */
+            stream->exact->accept.sync_epoch = stream->root->sent.epoch + 2;
         downward_marker(node, stream, &named);
+        if (awaited)
+            downward_sync(node, stream);
+    }
     ranks_fini(&named);
 }
 

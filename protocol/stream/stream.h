@@ -212,6 +212,9 @@ uint64_t downward_marker(struct node *node,
                          struct stream *stream,
                          const struct ranks *named);
 
+/* Front-end: send a marker, at which the pending sync ends. */
+void downward_sync(struct node *node, struct stream *stream);
+
 /* Send the packets after its cursor to each child, or to the one in `slot`. */
 void downward_pump(struct node *node, struct stream *stream);
 void downward_pump_child(struct node *node,

@@ -34,6 +34,10 @@
 #define DRAWING_POISON   UINT64_C(0x9015)
 #define DRAWING_EXACT    UINT64_C(0xe8ac7)
 #define DRAWING_ANSWERS  UINT64_C(0xa5f3)
+#define DRAWING_JOINED   UINT64_C(0x701ed)
+
+/* How long a sync that is to follow a join waits for the joiner's report. */
+#define DRAWING_WITHIN_MS 500
 
 /* The least and most bytes that a back-end keeps on an exact stream. */
 #define DRAWING_KEEP_MIN 64
@@ -58,6 +62,7 @@ struct drawing {
     struct random poison;
     struct random exact;
     struct random answers;
+    struct random joined;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -76,6 +81,7 @@ struct drawing {
     bool liars;        /* back-ends may send forbidden frames */
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
+    bool greets; /* a packet and a sync follow a join */
     bool closes;
     bool opens;
     bool leaves;
@@ -355,6 +361,25 @@ static void draw_traffic(struct drawing *drawing)
         draw_open(drawing);
 }
 
+/* Send a packet and sync when the last joiner is reported. */
+static void draw_greeting(struct drawing *drawing)
+{
+    struct random *random = &drawing->joined;
+    uint32_t stream = (uint32_t)random_between(random, 1, drawing->streams);
+
+    if (!random_chance(random, 70))
+        return;
+    add_step(drawing, 0, SCHEDULE_JOINED, DRAWING_WITHIN_MS, 0, 0, 0);
+    if (!(drawing->closed >> stream & 1) &&
+        drawing->sent[stream] < TRAFFIC_PACKETS - 2) {
+        drawing->sent[stream]++;
+        add_step(drawing, 0, SCHEDULE_SEND, stream,
+                 (uint32_t)random_between(random, 1, 4), 0, 0);
+    }
+    if (random_chance(random, 80))
+        add_step(drawing, 0, SCHEDULE_SYNC, 0, 0, 0, 0);
+}
+
 /* ---- without a death ---- */
 
 static void draw_nuisance(struct drawing *drawing)
@@ -381,6 +406,8 @@ static void draw_nuisance(struct drawing *drawing)
             add_step(drawing, 0, SCHEDULE_KILL,
                      tree_next_rank(&drawing->tree) + drawing->joiners - 1,
                      draw_number(drawing, 0, 60), 0, 0);
+        if (drawing->greets)
+            draw_greeting(drawing);
     }
 }
 
@@ -658,6 +685,8 @@ void schedule_draw(struct schedule *out,
     drawing.liars = random_chance(&drawing.lies, 20);
     random_seed(&drawing.exact, seed ^ DRAWING_EXACT);
     random_seed(&drawing.answers, seed ^ DRAWING_ANSWERS);
+    random_seed(&drawing.joined, seed ^ DRAWING_JOINED);
+    drawing.greets = random_chance(&drawing.joined, 70);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

@@ -128,6 +128,8 @@ void traffic_answer(struct traffic *traffic,
             sim_post(sim, index, id, 100,
                      pack_answer(stream, rank, (int32_t)value));
     }
+    if (stream->exact && count > 0)
+        stream->due[rank] = stream->serials[rank];
 }
 
 /* Nodes in the order of the tree's text, joiners last, so that the trace of a
@@ -246,6 +248,8 @@ void traffic_sent(struct traffic *traffic,
     struct cop_value value;
     uint32_t epoch;
 
+    if (index == 0 && stream)
+        stream->given++;
     if (index > 0 && stream)
         ranks_add(&stream->senders, rank, rank);
     if (index > 0 && stream && traffic_is_total(stream)) {

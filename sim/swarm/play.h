@@ -20,6 +20,7 @@ struct swarm {
     struct traffic traffic;
     struct tally *tally;
     uint32_t joiner_count;
+    uint32_t joined_count; /* of these, how many were reported */
     struct swarm_fault *faults;
     uint32_t fault_count;
     uint64_t *traps;   /* by index: 1 + ms until its candidate dies; 0: none */

@@ -50,6 +50,7 @@
     X(SCHEDULE_CLOSE, "close", "stream")                                       \
     X(SCHEDULE_SYNC, "sync")                                                   \
     X(SCHEDULE_JOIN, "join", "parent")                                         \
+    X(SCHEDULE_JOINED, "joined", "within")                                     \
     X(SCHEDULE_LEAVE, "leave", "node")                                         \
     /* faults */                                                               \
     X(SCHEDULE_KILL, "kill", "node", "in")                                     \

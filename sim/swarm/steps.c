@@ -148,6 +148,18 @@ static bool take_join(struct swarm *swarm, const struct schedule_step *step)
     return true;
 }
 
+/* Wait until all joiners were reported, but no longer than the step says. */
+static int take_joined(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint64_t until_ms = sim_now_ms(swarm->sim) + step->numbers[0];
+
+    while (swarm->joined_count < swarm->joiner_count &&
+           sim_now_ms(swarm->sim) < until_ms)
+        if (sim_run_until(swarm->sim, sim_now_ms(swarm->sim) + 1) < 0)
+            return -EIO;
+    return swarm->joined_count == swarm->joiner_count;
+}
+
 static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t index = faults_node(swarm, step->numbers[0]);
@@ -160,6 +172,8 @@ static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
     if (swarm->healing.nodes[index].left && traffic_has_totals(&swarm->traffic))
         return false;
     swarm->healing.nodes[index].left = true;
+    ranks_add(&swarm->traffic.leavers, sim_rank(swarm->sim, index),
+              sim_rank(swarm->sim, index));
     return sim_shutdown(swarm->sim, index) == 0;
 }
 
@@ -211,6 +225,8 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
         return sync_all(swarm) < 0 ? -EIO : 1;
     case SCHEDULE_JOIN:
         return take_join(swarm, step);
+    case SCHEDULE_JOINED:
+        return take_joined(swarm, step);
     case SCHEDULE_LEAVE:
         return take_leave(swarm, step);
     case SCHEDULE_SLOW:

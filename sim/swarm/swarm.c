@@ -57,6 +57,7 @@ static void watch_told(struct sim *sim,
         return;
     if (tell->tell == TELL_NODE_REFUSED && tell->text && *tell->text)
         ranks_add(&swarm->refused, tell->rank, tell->rank);
+    swarm->joined_count += tell->tell == TELL_BACKEND_JOINED;
     swarm->launched |= tell->tell == TELL_LAUNCHED;
     swarm->launch_failed |= tell->tell == TELL_LAUNCH_FAILED;
 }

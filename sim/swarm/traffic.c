@@ -73,7 +73,8 @@ static void make_room(struct traffic_stream *stream, uint32_t count)
     uint32_t **lists[] = {
         &stream->first,          &stream->last,        &stream->answered,
         &stream->answered_epoch, &stream->told_closed, &stream->serials,
-        &stream->begins,         &stream->wave_epochs, &stream->wave_counts};
+        &stream->begins,         &stream->wave_epochs, &stream->wave_counts,
+        &stream->entered,        &stream->due};
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         *lists[i] = memory_new(count * sizeof(**lists[i]));
@@ -241,13 +242,35 @@ static void find_living(const struct sim *sim,
     }
 }
 
+/* Check that each living member that was one when the sync began, joiners too,
+ * has taken all packets, and that its answers have come. */
+static void check_answers(const struct traffic *traffic,
+                          struct sim *sim,
+                          const struct traffic_stream *stream,
+                          const struct ranks *living)
+{
+    uint32_t rank = RANK_NONE;
+
+    while ((rank = ranks_after(living, rank)) != RANK_NONE) {
+        if (!ranks_has(&stream->promised, rank))
+            continue;
+        if (stream->last[rank] != stream->sent_down &&
+            stream->given > stream->entered[rank])
+            sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
+                     stream->last[rank], stream->sent_down, stream->id);
+        else if (stream->due[rank] > 0 && !ranks_has(&traffic->leavers, rank) &&
+                 !whole_has(&stream->whole, rank, stream->due[rank] - 1))
+            sim_fail(sim, "%u lives, and a sync of stream %u lacks its answer",
+                     rank, stream->id);
+    }
+}
+
 static void check_stream(const struct traffic *traffic,
                          struct sim *sim,
                          struct traffic_stream *stream)
 {
     bool recovers = node_is_recoverable(sim_node(sim, 0), stream->id);
     struct ranks living = {0};
-    uint64_t count;
     char *text;
 
     if (traffic_is_total(stream)) {
@@ -259,15 +282,7 @@ static void check_stream(const struct traffic *traffic,
         return;
     stream->model.epochs = stream->epoch;
     find_living(sim, stream, &living);
-    count = ranks_size(&living);
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t rank = ranks_at(&living, i);
-
-        if (stream->last[rank] != stream->sent_down &&
-            ranks_has(&stream->members, rank))
-            sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
-                     stream->last[rank], stream->sent_down, stream->id);
-    }
+    check_answers(traffic, sim, stream, &living);
     if (stream->exact) {
         const char *wrong = whole_check(
             &stream->whole, &living,
@@ -510,6 +525,9 @@ void traffic_told(struct traffic *traffic,
          i++)
         ledger_lose(&traffic->streams[i].ledger, tell->rank, tell->text,
                     sim_now_ms(sim));
+    for (uint32_t i = 0; i < traffic->count && index == 0; i++)
+        if (tell->tell == TELL_BACKEND_JOINED)
+            traffic->streams[i].entered[tell->rank] = traffic->streams[i].given;
     if (!stream)
         return;
     if (tell->tell == TELL_STATE && index == 0)
@@ -615,6 +633,8 @@ void traffic_sync(struct traffic *traffic, struct sim *sim)
         if (stream->synced)
             continue;
         stream->epoch++;
+        ranks_copy(&stream->promised,
+                   node_members(sim_node(sim, 0), stream->id));
         traffic->causes++;
         if (epoch < MODEL_EPOCHS)
             stream->begun[epoch] = 1 + node_epoch(sim_node(sim, 0), stream->id);
@@ -738,6 +758,7 @@ bool traffic_has_totals(const struct traffic *traffic)
 void traffic_fini(struct traffic *traffic)
 {
     ranks_fini(&traffic->crashed);
+    ranks_fini(&traffic->leavers);
     free(traffic->links);
     for (uint32_t i = 0; i < traffic->count; i++) {
         struct traffic_stream *stream = &traffic->streams[i];
@@ -750,6 +771,9 @@ void traffic_fini(struct traffic *traffic)
         free(stream->begins);
         free(stream->wave_epochs);
         free(stream->wave_counts);
+        free(stream->entered);
+        free(stream->due);
+        ranks_fini(&stream->promised);
         ranks_fini(&stream->members);
         ranks_fini(&stream->senders);
         free(stream->first);

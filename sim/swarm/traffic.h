@@ -64,6 +64,8 @@ struct traffic_stream {
     uint32_t redos;
     uint32_t epoch;
     uint32_t sent_down;
+    uint32_t given;        /* how many of these the machine has accepted */
+    struct ranks promised; /* the members when the last sync began */
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
     uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync; markers for
                                      joiners begin epochs, too */
@@ -80,6 +82,8 @@ struct traffic_stream {
     uint32_t *answered; /* packets sent in this epoch */
     uint32_t *answered_epoch;
     uint32_t *told_closed;
+    uint32_t *entered; /* `given` when it joined */
+    uint32_t *due;     /* of an exact stream: `serials` at its last answer */
 };
 
 /* The links of a node: now, and all it has ever had. */
@@ -101,6 +105,7 @@ struct traffic {
     const struct ranks *hung; /* nodes with a filter call that hangs */
     bool only_poison;         /* nodes and links have no other faults */
     struct ranks crashed;     /* commnodes crashed in a filter call */
+    struct ranks leavers;     /* back-ends that leave: their sends may fail */
     uint32_t turn;            /* the stream whose total is requested */
     uint32_t count;
     struct traffic_stream streams[TRAFFIC_STREAMS];

@@ -1,7 +1,6 @@
 /* whole.c - the expected packets of an exact stream. */
 #include "sim/swarm/whole.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sim/memory.h"
@@ -88,6 +87,16 @@ static bool was_taken(const struct whole *whole, uint64_t wave)
     for (size_t i = 0; i < whole->wave_count; i++)
         if (whole->waves[i] == wave)
             return true;
+    return false;
+}
+
+bool whole_has(const struct whole *whole, uint32_t rank, uint32_t serial)
+{
+    uint64_t value = whole_value(rank, serial);
+
+    for (size_t i = whole->sent_count; i-- > 0;)
+        if (whole->sent[i].rank == rank && whole->sent[i].value == value)
+            return was_taken(whole, whole->sent[i].wave);
     return false;
 }
 

@@ -6,6 +6,7 @@
  * without such a member on, all of its values are. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,9 @@ void whole_lose(struct whole *whole, uint32_t rank);
 const char *whole_check(struct whole *whole,
                         const struct ranks *living,
                         uint64_t upto);
+
+/* Whether packet number `serial` of `rank` was sent, and its wave taken. */
+bool whole_has(const struct whole *whole, uint32_t rank, uint32_t serial);
 
 /* Free the storage. */
 void whole_fini(struct whole *whole);

@@ -552,6 +552,45 @@ SCENARIO(scenario_16_11_joiner, "0(1(3,4),2)")
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
 }
 
+/* PROTOCOL 16.11, 16_11_sync_awaits: a sync that begins after ENTER, and before
+ * a marker that names the joiner, covers the joiner's answer to a packet from
+ * before. */
+SCENARIO(scenario_16_11_sync_awaits, "0(1(3,4),2)")
+{
+    uint32_t stream = open_exact(sim, .grow = true);
+
+    sim_attach(sim, 1);
+    sim_by_hand(sim, 5);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_send_int(sim, 0, stream, 7);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
+    CHECK_IS(sim_receive(sim, 5, stream), 1);
+    sim_send_int(sim, 5, stream, 9);
+    CHECK_IS(sim_receive(sim, 5, stream), 0);
+    sim_wait(sim, 0, TELL_SYNCED);
+    expect_taken(sim, 0, stream, 1, 9);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+}
+
+/* PROTOCOL 16.11, 16_11_sync_spared: that joiner is given up, and the sync does
+ * not wait for it any more. */
+SCENARIO(scenario_16_11_sync_spared, "0(1(3,4),2)")
+{
+    uint32_t stream = open_exact(sim, .grow = true);
+
+    sim_attach(sim, 1);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_kill_at(sim, 5, 0);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    sim_run(sim, 50000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
+    sim_run(sim, 30000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+}
+
 /* PROTOCOL 16.11, 16_11_joiner_dies: a joiner dies before a marker names it, and
  * another one after: no wave waits for either. */
 SCENARIO(scenario_16_11_joiner_dies, "0(1(3,4),2)")

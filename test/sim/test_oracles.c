@@ -30,6 +30,9 @@
 #define EXACT   "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
 #define ANSWERS "+0 answers stream=1\n" STREAM("concat", "wait_for_all")
 #define SUMS    "+0 answers stream=1\n" STREAM("sum", "wait_for_all")
+#define GROWING                                                                \
+    "+0 exact stream=1 keep=0\n+0 open stream=1 filter=concat "                \
+    "sync=wait_for_all timeout=5 uneven=0 big=0 grow=1 members=all\n"
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
     "+20 send stream=1 answers=1\n"
@@ -145,6 +148,9 @@ DEFECT(never_says_over,
        SENDS(3, DATA) && action->frame.flags & FRAME_OVER,
        return SIM_DROP)
 DEFECT(never_redoes, CONTROLS(0, REDO), return SIM_DROP)
+DEFECT(forgets_joiners,
+       SENDS(0, MARKER) && machine(sim, 0)->streams[1]->exact->accept.late,
+       machine(sim, 0)->streams[1]->exact->accept.late->awaited = false)
 DEFECT(empties_wave,
        SENDS(1, DATA) && action->frame.flags & FRAME_EXACT &&
            action->frame.payload,
@@ -411,6 +417,9 @@ static const struct oracle_case cases[] = {
     {CALM EXACT SEND3 SYNC, moves_wave_back, 3,
      "a wave came after a later one"},
     {CALM EXACT SEND3 SYNC, never_says_over, 0, "it sticks: sync"},
+    {CALM GROWING "+0 join parent=1\n+0 joined within=500\n"
+                  "+0 send stream=1 answers=1\n+0 sync\n",
+     forgets_joiners, 1, "7 lives, and a sync of stream 1 lacks its answer"},
     {CALM EXACT "+20 send stream=1 answers=1\n+5 kill node=1 in=0\n" SYNC,
      never_redoes, 0, "it sticks: sync"},
     {CALM "+0 app node=6 take=400\n+0 exact stream=1 keep=64\n"
