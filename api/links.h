@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/ranks.h"
+
 struct links_entry {
     uint32_t child;
     uint32_t parent;
@@ -27,10 +29,11 @@ int links_add(struct links *links, uint32_t child, uint32_t parent);
 /* How many links were ever recorded: the `place` for links_write(). */
 uint64_t links_place(const struct links *links);
 
-/* Write the links recorded since `place` as "7-3, 8-3", child first, to the
- * `len` bytes at `text`; "" if there are none. If not all fit, the text says
- * so. */
+/* Write the links that `children` have lost since `place` as "7-3, 8-3", child
+ * first, to the `len` bytes at `text`. Of a child without a link since then,
+ * write the last one, or "7-?". If not all fit, the text says so. */
 void links_write(const struct links *links,
                  uint64_t place,
+                 const struct ranks *children,
                  char *text,
                  size_t len);

@@ -135,7 +135,7 @@ static void opened(struct cop_network *network, const struct action *news)
     stream->root->open_text = news->text ? strdup(news->text) : NULL;
 }
 
-/* Name the links whose loss may have lost packets since the last sync. */
+/* Name the links with which packets of the stream may have been lost. */
 static void tell_lossy(struct cop_network *network,
                        const struct cop_stream *stream,
                        uint32_t withheld)
@@ -147,9 +147,11 @@ static void tell_lossy(struct cop_network *network,
     };
     char text[sizeof(event.text)];
 
-    links_write(&network->lost, stream->root->links, text, sizeof(text));
+    links_write(&network->lost, stream->root->links,
+                node_losers(driver_node(network->driver), stream->id), text,
+                sizeof(text));
     news_add(&network->news, &event,
-             *text ? text : "links whose orphans have not reported yet");
+             *text ? text : "no link: packets came after their wave");
 }
 
 static void synced(struct cop_network *network, const struct action *news)
@@ -223,6 +225,7 @@ static int event_for(enum tell_type tell)
     case TELL_LAUNCH_FAILED:
     case TELL_OPENED:
     case TELL_SYNCED:
+    case TELL_LOSSY:
     case TELL_STATE:
         return -1;
     }
@@ -315,6 +318,7 @@ static void network_tell(void *arg, const struct action *news)
         session_refresh(&network->session, driver_bootstrap(network->driver),
                         driver_node(network->driver));
         break;
+    case TELL_LOSSY:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
     case TELL_FILTER_ERROR:

@@ -109,6 +109,11 @@ static void tell_shell(struct driver *driver, const struct action *action)
         driver_call_adopted(driver);
         driver_log(driver, "ADOPTED", "by rank %u", (uint32_t)action->sequence);
     }
+    if (action->tell == TELL_LOSSY)
+        driver_log(driver, "LOSSY",
+                   "stream %u: packets of epoch %u may be lost with link %u-%u",
+                   action->stream, (uint32_t)action->sequence,
+                   driver->bootstrap->rank, action->rank);
     if (action->tell == TELL_ENDED)
         driver_log(driver, "NODE-END", "%s", action->text);
     if (action->tell == TELL_LAUNCHED)

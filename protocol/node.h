@@ -241,6 +241,8 @@ enum tell_type {
     TELL_OPENED,         /* stream; code 0, or an error with text */
     TELL_SYNCED,         /* stream, sequence; code 1 if lossy; rank: how many
                             packets were withheld since the last sync (4.3b) */
+    TELL_LOSSY,          /* an orphan: stream, rank: its lost parent, sequence:
+                            the last epoch of which it may have lost a packet */
     TELL_REDO,           /* front-end: stream, sequence: the wave that is not
                             whole; rank: the generation that begins; code: the
                             members that are expected in it */
@@ -355,6 +357,10 @@ bool node_is_deserted(const struct node *node, uint32_t stream);
 
 /* The same, and no packet that members had sent is still in flight. */
 bool node_is_drained(const struct node *node, uint32_t stream);
+
+/* Front-end: the nodes that may have lost packets of `stream` with the links to
+ * their parents, as the last sync that was lossy found. NULL: no such stream. */
+const struct ranks *node_losers(const struct node *node, uint32_t stream);
 
 /* Whether every filter of `stream` says that it is recoverable (9.4). */
 bool node_is_recoverable(const struct node *node, uint32_t stream);

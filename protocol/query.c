@@ -75,6 +75,13 @@ bool node_is_drained(const struct node *node, uint32_t stream_id)
            stream_is_drained(node, node_stream(node, stream_id));
 }
 
+const struct ranks *node_losers(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream && stream->root ? &stream->root->losers : NULL;
+}
+
 bool node_is_recoverable(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);

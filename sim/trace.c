@@ -19,6 +19,7 @@ static const char *const tell_names[] = {
     [TELL_LAUNCH_FAILED] = "launch failed",
     [TELL_OPENED] = "opened",
     [TELL_SYNCED] = "synced",
+    [TELL_LOSSY] = "lossy",
     [TELL_STATE] = "state",
     [TELL_REDO] = "redo",
     [TELL_CLOSED] = "closed",
@@ -301,6 +302,10 @@ void world_trace_tell(struct sim *sim,
     case TELL_REDO:
         snprintf(what, sizeof(what), " %u of stream %u", tell->rank,
                  tell->stream);
+        break;
+    case TELL_LOSSY:
+        snprintf(what, sizeof(what), " stream %u, link to %u", tell->stream,
+                 tell->rank);
         break;
     case TELL_NODE_ADOPTED:
     case TELL_NODE_SUSPECTED:

@@ -220,10 +220,12 @@ enum cop_event_type {
                                  stream that was opened with `grow` */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
     COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
-                                 names the links lost since the previous sync,
-                                 as "7-3, 8-3", child and parent; `withheld`:
-                                 how many packets came after their wave, and
-                                 were not received */
+                                 names the links with which its packets may have
+                                 been lost since the previous sync, as "7-3,
+                                 8-3", child and parent; the parent is "?" until
+                                 the child has reported it. `withheld`: how many
+                                 packets came after their wave, and were not
+                                 received */
     COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */
     COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
     COP_EVENT_ENDED,          /* the network has ended; `text` says why */

@@ -120,7 +120,7 @@ void orphan_begin(struct node *node,
     if (lost != 0 && !lives && node->role == NODE_BACKEND)
         record_accuse(node, lost, incarnation);
     for (size_t i = 0; i < node->stream_count; i++)
-        upward_orphaned(node, node->streams[i]);
+        upward_orphaned(node, node->streams[i], lost);
     orphan->since_ms = node->now_ms;
     orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
     orphan->refused_rounds = 0;

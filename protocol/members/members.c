@@ -60,8 +60,8 @@ void member_forget(struct node *node, struct peer *peer)
         if (!branch)
             continue;
         slot_free(branch->slot);
-        if (branch->claim.lossy > node->streams[i]->settle.lossy)
-            node->streams[i]->settle.lossy = branch->claim.lossy;
+        if (loss_raise(&node->streams[i]->settle.loss, &branch->claim.loss) < 0)
+            node->failed = true;
         upward_unlink(node, node->streams[i], peer->slot);
         ranks_fini(&branch->members);
         claim_fini(&branch->claim);
@@ -462,6 +462,12 @@ static int read_claim(struct node *node,
          (peer->role == NODE_BACKEND && claim.error_rank != peer->rank))) {
         claim_fini(&claim);
         return node_refuse(node, "the error is not from a node below it");
+    }
+    if (peer->role == NODE_BACKEND && claim.loss.losers.count > 0 &&
+        (ranks_size(&claim.loss.losers) > 1 ||
+         !ranks_has(&claim.loss.losers, peer->rank))) {
+        claim_fini(&claim);
+        return node_refuse(node, "the loss is not of a node below it");
     }
     if (stream->definition.id == 0)
         member_expel_lost(node, peer, &claim.members);

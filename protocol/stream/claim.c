@@ -8,7 +8,7 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-#define CLAIM_FORMAT "%aud %uld %uld %ud %ud %uc %ud %s"
+#define CLAIM_FORMAT "%aud %uld %uld %ud %ud %aud %uc %ud %s"
 #define EXACT_FORMAT CLAIM_FORMAT " %aud"
 
 enum claim_flag {
@@ -21,8 +21,19 @@ void claim_fini(struct claim *claim)
 {
     ranks_fini(&claim->members);
     ranks_fini(&claim->counting);
+    ranks_fini(&claim->loss.losers);
     free(claim->error);
     memset(claim, 0, sizeof(*claim));
+}
+
+int loss_raise(struct losing *loss, const struct losing *other)
+{
+    if (other->lossy < loss->lossy)
+        return 0;
+    if (other->lossy > loss->lossy)
+        ranks_fini(&loss->losers);
+    loss->lossy = other->lossy;
+    return ranks_unite(&loss->losers, &other->losers);
 }
 
 int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
@@ -38,7 +49,8 @@ int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
         &out->payload, claim->exact ? EXACT_FORMAT : CLAIM_FORMAT,
         ranks_pairs(&claim->members), (uint32_t)(2 * claim->members.count),
         claim->received, claim->settled.number, claim->settled.epoch,
-        claim->lossy, flags, claim->error_rank,
+        claim->loss.lossy, ranks_pairs(&claim->loss.losers),
+        (uint32_t)(2 * claim->loss.losers.count), flags, claim->error_rank,
         claim->error ? claim->error : "", ranks_pairs(&claim->counting),
         (uint32_t)(2 * claim->counting.count));
 }
@@ -47,8 +59,8 @@ int claim_decode(const struct frame *frame, struct claim *out)
 {
     struct cop_packet *packet = NULL;
     struct claim claim = {0};
-    const uint32_t *pairs, *counting = NULL;
-    uint32_t count, counting_len = 0;
+    const uint32_t *pairs, *losers, *counting = NULL;
+    uint32_t count, losers_len, counting_len = 0;
     const char *format;
     unsigned char flags;
     const char *error;
@@ -62,14 +74,16 @@ int claim_decode(const struct frame *frame, struct claim *out)
     r = cop_packet_unpack(packet, claim.exact ? EXACT_FORMAT : CLAIM_FORMAT,
                           &pairs, &count, &claim.received,
                           &claim.settled.number, &claim.settled.epoch,
-                          &claim.lossy, &flags, &claim.error_rank, &error,
-                          &counting, &counting_len);
+                          &claim.loss.lossy, &losers, &losers_len, &flags,
+                          &claim.error_rank, &error, &counting, &counting_len);
     if (r < 0)
         goto out;
     r = -EBADMSG;
     if (claim.settled.number > claim.received || strlen(error) > LIMIT_TEXT)
         goto out;
     r = ranks_from_pairs(&claim.members, pairs, count);
+    if (r == 0)
+        r = ranks_from_pairs(&claim.loss.losers, losers, losers_len);
     if (r == 0 && claim.exact)
         r = ranks_from_pairs(&claim.counting, counting, counting_len);
     if (r < 0)

@@ -8,6 +8,12 @@
 #include "wire/fifo.h"
 #include "wire/ranks.h"
 
+/* LOSSY (PROTOCOL 10.6); all zero: nothing was lost. */
+struct losing {
+    uint32_t lossy;      /* 1 + the last epoch that may have lost something */
+    struct ranks losers; /* the nodes that lost their parents, and set that */
+};
+
 /* Caller's storage; all zero: no members. */
 struct claim {
     struct ranks members;
@@ -15,16 +21,20 @@ struct claim {
     struct ranks counting; /* members for whose packets waves wait (16.9) */
     uint64_t received;
     struct mark settled; /* its number is at most `received` */
-    uint32_t lossy;      /* 1 + the last epoch that may have lost something */
-    bool recoverable;    /* the filters below can give their state (9.4) */
-    bool replayable;     /* the downstream filters below are one to one (5.5) */
-    bool drained; /* no members, and nothing of former ones waits (10.1b) */
-    char *error;  /* why a filter could not be loaded below; or NULL */
+    struct losing loss;
+    bool recoverable; /* the filters below can give their state (9.4) */
+    bool replayable;  /* the downstream filters below are one to one (5.5) */
+    bool drained;     /* no members, and nothing of former ones waits (10.1b) */
+    char *error;      /* why a filter could not be loaded below; or NULL */
     uint32_t error_rank;
 };
 
 /* Free the content of `claim`, which then has no members. */
 void claim_fini(struct claim *claim);
+
+/* Raise `loss` to `other`, if that is as high or higher; equal ones have the
+ * losers of both. Returns 0 or -ENOMEM. */
+int loss_raise(struct losing *loss, const struct losing *other);
 
 /* Pack `claim` on `stream` into a frame, whose payload is the caller's.
  * Returns 0 or -ENOMEM. */

@@ -100,7 +100,22 @@ void upward_send_state(struct node *node,
         claim_anew(node, stream);
 }
 
-void upward_orphaned(struct node *node, struct stream *stream)
+/* What this node has put out may be lost with the link to `parent` (10.6). */
+static void lose(struct node *node, struct stream *stream, uint32_t parent)
+{
+    struct losing loss = {.lossy = stream->up.put};
+
+    if (stream->up.put < stream->settle.loss.lossy || stream->up.put == 0)
+        return;
+    if (ranks_add(&loss.losers, node->rank, node->rank) < 0 ||
+        loss_raise(&stream->settle.loss, &loss) < 0)
+        node->failed = true;
+    ranks_fini(&loss.losers);
+    node_tell(node, TELL_LOSSY, parent, stream->definition.id, NULL)->sequence =
+        stream->up.put - 1;
+}
+
+void upward_orphaned(struct node *node, struct stream *stream, uint32_t parent)
 {
     memset(&stream->up.credit, 0, sizeof(stream->up.credit));
     memset(&stream->up.late_credit, 0, sizeof(stream->up.late_credit));
@@ -119,8 +134,8 @@ void upward_orphaned(struct node *node, struct stream *stream)
         stream->up.resumes = 0;
     } else if (stream->exact) {
         exact_uncount(stream);
-    } else if (stream->settle.lossy < stream->up.put) {
-        stream->settle.lossy = stream->up.put;
+    } else if (!stream->totals) {
+        lose(node, stream, parent);
     }
 }
 

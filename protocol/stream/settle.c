@@ -87,8 +87,9 @@ static void settle_build(struct node *node,
 
     *claim = (struct claim){.recoverable = stream->filters.recoverable,
                             .replayable = stream_is_replayable(stream),
-                            .received = stream->down.last,
-                            .lossy = stream->settle.lossy};
+                            .received = stream->down.last};
+    if (loss_raise(&claim->loss, &stream->settle.loss) < 0)
+        node->failed = true;
     claim_add_error(node, claim, stream->error, node->rank);
     if (stream->exact)
         exact_count(node, stream, claim);
@@ -114,8 +115,8 @@ static void settle_build(struct node *node,
         if (first || theirs->settled.number < claim->settled.number)
             claim->settled = theirs->settled;
         first = false;
-        if (theirs->lossy > claim->lossy)
-            claim->lossy = theirs->lossy;
+        if (loss_raise(&claim->loss, &theirs->loss) < 0)
+            node->failed = true;
         claim->recoverable &= theirs->recoverable;
         claim->replayable &= theirs->replayable;
         claim_add_error(node, claim, theirs->error, theirs->error_rank);
@@ -416,35 +417,44 @@ static bool has_dealt(const struct node *node, const struct stream *stream)
     return stream->app.untaken == 0 && said >= stream->app.taken_at;
 }
 
-/* All children that have members have settled the marker `settled`. */
+/* Front-end: the sync returns. What was lost since the last one counts, in all
+ * epochs: markers for joiners began some. */
+static void tell_synced(struct node *node,
+                        struct stream *stream,
+                        const struct claim *claim)
+{
+    struct stream_root *root = stream->root;
+    bool lossy = !stream->totals && claim->loss.lossy > root->synced_epoch;
+    struct action *news =
+        node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
+
+    news->sequence = claim->settled.number;
+    news->code = lossy || root->withheld > 0 || root->lost_wave;
+    news->rank = root->withheld;
+    root->sync = 0;
+    root->withheld = 0;
+    root->lost_wave = false;
+    root->synced_epoch = claim->settled.epoch;
+    if (!news->code)
+        return;
+    root->given_up = claim->settled.epoch;
+    ranks_fini(&root->losers);
+    if (lossy && ranks_copy(&root->losers, &claim->loss.losers) < 0)
+        node->failed = true;
+}
+
+/* All children that have members have settled the marker of `claim`. */
 static void marker_reached(struct node *node,
                            struct stream *stream,
                            const struct claim *claim)
 {
-    struct mark settled = claim->settled;
-    struct action *news;
-
-    stream->settle.settled = settled;
-    if (node->role == NODE_FRONTEND) {
-        if (!stream->root->sync || settled.number < stream->root->sync ||
-            stream->exact) /* a sync returns with the wave (16.10) */
-            return;
-        stream->root->sync = 0;
-        news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
-        news->sequence = settled.number;
-        /* Epochs since the last sync count: markers for joiners began some. */
-        news->code =
-            (!stream->totals && claim->lossy > stream->root->synced_epoch) ||
-            stream->root->withheld > 0 || stream->root->lost_wave;
-        news->rank = stream->root->withheld;
-        stream->root->withheld = 0;
-        stream->root->lost_wave = false;
-        stream->root->synced_epoch = settled.epoch;
-        if (news->code)
-            stream->root->given_up = settled.epoch;
-        return;
-    }
-    upward_claim(node, stream);
+    stream->settle.settled = claim->settled;
+    if (node->role != NODE_FRONTEND)
+        upward_claim(node, stream);
+    else if (stream->root->sync &&
+             claim->settled.number >= stream->root->sync &&
+             !stream->exact) /* a sync returns with the wave (16.10) */
+        tell_synced(node, stream, claim);
 }
 
 /* Whether a packet of an epoch before `epoch` still waits here. */

@@ -72,7 +72,7 @@ struct settling {
     bool has_sent;
     bool claim_due;
     bool stable_due;
-    uint32_t lossy;      /* 1 + the last epoch that may have lost a packet */
+    struct losing loss;  /* of this node and of lost children */
     uint64_t hurried;    /* the highest marker that any child has settled */
     struct mark settled; /* settled here; its claim may still be queued */
     struct mark told;    /* the part of `settled` that was claimed */
@@ -92,7 +92,8 @@ struct stream_root {
     uint64_t sync;         /* the marker that a sync waits for; 0: none */
     struct mark sent;      /* the last marker sent */
     uint32_t synced_epoch; /* of the last sync that returned */
-    uint32_t given_up;     /* of the last sync that returned 1 (10.6a) */
+    uint32_t given_up;     /* of the last sync that returned 1 (10.6a) ... */
+    struct ranks losers;   /* ... and the nodes that had set LOSSY since */
     uint64_t over;         /* the last wave released or lost (4.3b) */
     uint32_t withheld; /* packets since the last sync that were not delivered */
     bool lost_wave;    /* since the last sync nothing of a wave has come */
@@ -435,8 +436,9 @@ void upward_adopted(struct node *node, struct stream *stream);
  * before it had this child: send RESUME, so that it counts this node. */
 void upward_count_anew(struct node *node, struct stream *stream);
 
-/* The parent is lost: drop the queue if the filter's state has it (9.3). */
-void upward_orphaned(struct node *node, struct stream *stream);
+/* The parent is lost: drop the queue if the filter's state has it (9.3); if no
+ * filter has a state, set LOSSY. */
+void upward_orphaned(struct node *node, struct stream *stream, uint32_t parent);
 
 /* Front-end: have the filter's state packed, for the application (9.2). */
 void upward_ask_state(struct node *node, struct stream *stream);

@@ -43,12 +43,15 @@ void node_free_stream(struct stream *stream)
     fifo_fini(&stream->down.in);
     fifo_fini(&stream->up.out);
     fifo_fini(&stream->up.late_out);
-    if (stream->root)
+    if (stream->root) {
         ranks_fini(&stream->root->entering);
+        ranks_fini(&stream->root->losers);
+    }
     free(stream->root);
     wave_free(stream->up.wave);
     exact_free(stream->exact);
     claim_fini(&stream->settle.sent);
+    ranks_fini(&stream->settle.loss.losers);
     definition_fini(&stream->definition);
     free(stream);
 }

@@ -437,6 +437,8 @@ static void told_synced(const struct traffic *traffic,
                         struct traffic_stream *stream,
                         int code)
 {
+    const struct ranks *losers = node_losers(sim_node(sim, 0), stream->id);
+
     stream->synced = true;
     stream->left = sim_waiting_on(sim, 0, stream->id);
     if (code != 0 && stream->exact)
@@ -450,6 +452,9 @@ static void told_synced(const struct traffic *traffic,
     }
     if (code != 0 && traffic->calm)
         sim_fail(sim, "sync of %u is %d", stream->id, code);
+    if (code == 1 && !ranks_cover(&stream->losers, losers))
+        sim_fail(sim, "sync of %u is lossy, and names the wrong nodes",
+                 stream->id);
     if (stream->left == 0)
         check_stream(traffic, sim, stream);
 }
@@ -540,6 +545,8 @@ void traffic_told(struct traffic *traffic,
             sim_fail(sim, "%u was told that stream %u is closed", rank,
                      stream->id);
     }
+    if (tell->tell == TELL_LOSSY)
+        ranks_add(&stream->losers, rank, rank);
     if (index > 0)
         return;
     if (tell->tell == TELL_OPENED)
@@ -774,6 +781,7 @@ void traffic_fini(struct traffic *traffic)
         free(stream->entered);
         free(stream->due);
         ranks_fini(&stream->promised);
+        ranks_fini(&stream->losers);
         ranks_fini(&stream->members);
         ranks_fini(&stream->senders);
         free(stream->first);

@@ -66,6 +66,7 @@ struct traffic_stream {
     uint32_t sent_down;
     uint32_t given;        /* how many of these the machine has accepted */
     struct ranks promised; /* the members when the last sync began */
+    struct ranks losers;   /* nodes whose packets may be lost */
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
     uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync; markers for
                                      joiners begin epochs, too */

@@ -6,6 +6,7 @@
 #include <coppice/status.h>
 
 #include "test/frontend/tree.h"
+#include "test/process/journal.h"
 
 /* One back-end leaves or is killed: an event names it, and waves continue. */
 static void go_on_without(struct cop_network *network, bool is_killed)
@@ -159,6 +160,54 @@ TEST(a_lossy_sync_names_the_broken_link_only)
     CU_ASSERT_STRING_EQUAL(event.text, "3-1");
     tree_end(network);
     unlink(session);
+}
+
+/* Two connections are reset, each with packets of another stream. A lossy sync
+ * names the link of its own stream, and so do the logs of the orphans. */
+TEST(a_lossy_sync_names_the_links_of_its_stream)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_error error = {""};
+    struct cop_network *network;
+    struct cop_stream *streams[2];
+    struct journal journal;
+    char session[80], text[48];
+
+    CHECK_OK(journal_begin(&journal));
+    snprintf(session, sizeof(session), "%s.session", journal.path);
+    launch.session_path = session;
+    launch.allow_injection = true;
+    network = tree_launch_as(launch, "2x2", NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t ranks[] = {3 + 2 * i, 4 + 2 * i};
+        struct cop_communicator *pair;
+
+        CHECK_OK(cop_communicator_new(&pair, network, ranks, 2));
+        streams[i] = tree_open_to(network, pair, NULL);
+        cop_communicator_free(pair);
+        CHECK_OK(cop_stream_send(streams[i], TAG_ECHO, "%d", 1));
+        for (int k = 0; k < 2; k++)
+            CU_ASSERT_EQUAL(tree_receive(streams[i], NULL), 1);
+        CHECK_OK(cop_network_inject(session, ranks[0], COP_INJECT_CUT, 0,
+                                    TREE_PATIENCE_MS, &error));
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_IS(tree_sync(streams[i]), 1);
+        CHECK_OK(tree_await(network, COP_EVENT_STREAM_LOSSY, &event));
+        snprintf(text, sizeof(text), "%u-%u", 3 + 2 * i, 1 + i);
+        CU_ASSERT_STRING_EQUAL(event.text, text);
+    }
+    tree_end(network);
+    for (uint32_t i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "epoch 0 may be lost with link %u-%u",
+                 3 + 2 * i, 1 + i);
+        CU_ASSERT(journal_find(&journal, 0, "", text, NULL, 0) > 0);
+    }
+    unlink(session);
+    journal_end(&journal, false);
 }
 
 /* A stopped back-end cannot end by itself: the shutdown kills and names it. */

@@ -392,6 +392,8 @@ static void make_claim(struct play *play, struct frame *frame)
     claim.recoverable = flags & 1;
     claim.replayable = flags & 2;
     claim.exact = flags & 8;
+    if (flags & 16)
+        some_ranks(play, &claim.loss.losers);
     if (claim.exact)
         some_ranks(play, &claim.counting);
     if (flags & 4)

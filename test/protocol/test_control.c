@@ -44,7 +44,7 @@ TEST(a_claim_comes_back)
 {
     struct claim claim = {.received = 9,
                           .settled = {7, 2},
-                          .lossy = 3,
+                          .loss.lossy = 3,
                           .recoverable = true,
                           .error_rank = 4};
     struct claim back = {0};
@@ -52,6 +52,7 @@ TEST(a_claim_comes_back)
 
     CHECK_OK(ranks_add(&claim.members, 3, 9));
     CHECK_OK(ranks_add(&claim.members, 20, 20));
+    CHECK_OK(ranks_add(&claim.loss.losers, 8, 9));
     claim.error = strdup("no such filter");
     CHECK_OK(claim_encode(&claim, 5, &frame));
     CU_ASSERT_EQUAL(frame.stream, 5);
@@ -59,7 +60,8 @@ TEST(a_claim_comes_back)
     CU_ASSERT(ranks_equal(&back.members, &claim.members));
     CU_ASSERT(back.received == 9 && back.settled.number == 7 &&
               back.settled.epoch == 2);
-    CU_ASSERT(back.lossy == 3 && back.recoverable && !back.replayable);
+    CU_ASSERT(ranks_equal(&back.loss.losers, &claim.loss.losers));
+    CU_ASSERT(back.loss.lossy == 3 && back.recoverable && !back.replayable);
     CU_ASSERT_STRING_EQUAL(back.error, "no such filter");
     CU_ASSERT_EQUAL(back.error_rank, 4);
     claim_fini(&claim);

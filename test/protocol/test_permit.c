@@ -651,6 +651,31 @@ TEST(an_error_is_its_own)
     }
 }
 
+/* So must the losers, which an event names. */
+TEST(a_loss_is_its_own)
+{
+    const struct {
+        uint32_t first, last;
+        bool fits;
+    } cases[] = {{LEAF, LEAF, true}, {5, 5, false}, {LEAF, LEAF + 1, false}};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct claim claim = {.loss.lossy = 1};
+        struct alone victim;
+        struct frame frame;
+
+        open_stream(&victim, STREAM_PLAIN);
+        CHECK_OK(ranks_add(&claim.loss.losers, cases[i].first, cases[i].last));
+        CHECK_OK(claim_encode(&claim, 1, &frame));
+        claim_fini(&claim);
+        alone_take(&victim, LEAF_LINK, frame);
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), !cases[i].fits);
+        if (!cases[i].fits)
+            check_refused(&victim, LEAF_LINK, LEAF, "not of a node below it");
+        alone_fini(&victim);
+    }
+}
+
 /* The FAULT of a commnode is passed on to the application. */
 TEST(a_report_goes_up)
 {

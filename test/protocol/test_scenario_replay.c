@@ -102,6 +102,33 @@ SCENARIO(a_lossy_sync_says_so, TREE)
     CHECK_IS(sim_sync_now(sim, stream), 0);
 }
 
+/* PROTOCOL 10.6: two links end, each with packets of another stream. */
+SCENARIO(a_lossy_sync_knows_its_losers, "0(1(3,4),2(5,6))")
+{
+    uint32_t streams[] = {
+        sim_open_stream(sim, .members = sim_ranks(2, 3, 4)),
+        sim_open_stream(sim, .members = sim_ranks(2, 5, 6)),
+    };
+
+    sim_trace(sim, SIM_TRACE_TELL);
+    for (uint32_t i = 0; i < 2; i++)
+        sim_send_all(sim, streams[i], 3 + 2 * i, 4 + 2 * i, 1);
+    sim_run(sim, 20);
+    sim_cut(sim, 3, 1);
+    sim_cut(sim, 5, 2);
+    sim_run(sim, 1000);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct ranks loser = sim_ranks(1, 3 + 2 * i);
+
+        CHECK_IS(sim_sync_now(sim, streams[i]), 1);
+        CU_ASSERT(
+            ranks_equal(node_losers(sim_node(sim, 0), streams[i]), &loser));
+        ranks_fini(&loser);
+    }
+    expect(sim, "3 told lossy stream 1, link to 1");
+    expect(sim, "5 told lossy stream 2, link to 2");
+}
+
 /* PROTOCOL 10.6, 12.3: one that has joined has put out nothing of the epoch
  * that it begins with, so its parent takes nothing along (seed 1307). */
 SCENARIO(a_node_that_sent_nothing_loses_nothing, TREE)

@@ -134,6 +134,9 @@ DEFECT(never_open, TELLS(OPENED), return SIM_DROP)
 DEFECT(opens_ill, TELLS(OPENED), action->code = -ELIBBAD)
 DEFECT(never_synced, TELLS(SYNCED), return SIM_DROP)
 DEFECT(always_lossy, TELLS(SYNCED), action->code = 1)
+DEFECT(names_another_loser,
+       TELLS(SYNCED) && action->code == 1,
+       ranks_add(&machine(sim, 0)->streams[1]->root->losers, 6, 6))
 DEFECT(redoes_nothing, TELLS(SYNCED), action->tell = TELL_REDO)
 DEFECT(delivers_on_a_total, TELLS(SYNCED), action->type = ACTION_DELIVER;
        action->frame = (struct frame){.type = FRAME_DATA})
@@ -467,6 +470,8 @@ static const struct oracle_case cases[] = {
     {CALM UNION KILL1 SYNC, always_lossy, 0, "is lossy, and it recovers"},
     {CALM VALUES KILL1 SYNC, always_lossy, 0,
      "though nothing has failed since"},
+    {CALM VALUES SEND3 KILL1 SYNC, names_another_loser, 1,
+     "is lossy, and names the wrong nodes"},
     {CALM VALUES KILL1 SYNC, lost_without_reason, 0,
      "the report has no reason"},
     {CALM VALUES KILL1 SYNC, lost_twice, 0,
