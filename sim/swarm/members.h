@@ -3,9 +3,12 @@
 
 #include "sim/swarm/traffic.h"
 
-#define TRAFFIC_BIG   100000              /* bytes of ballast in a big packet */
-#define TRAFFIC_MOST  (TRAFFIC_BIG + 200) /* most bytes of such a packet */
-#define TRAFFIC_LARGE 20000 /* bytes of ballast in packets to be joined */
+/* Bytes of ballast in a big packet, and in packets to be joined; the most bytes
+ * of a packet without ballast, and of any that is not joined. */
+#define TRAFFIC_BIG   100000
+#define TRAFFIC_LARGE 20000
+#define TRAFFIC_SMALL 200
+#define TRAFFIC_MOST  (TRAFFIC_BIG + TRAFFIC_SMALL)
 
 /* All zero. */
 extern const char traffic_ballast[TRAFFIC_BIG];

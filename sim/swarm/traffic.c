@@ -701,21 +701,35 @@ bool traffic_is_lossy(const struct traffic *traffic)
     return false;
 }
 
+/* The most bytes of one wave that is not filtered: a packet of each member, for
+ * which a node holds no credit (PROTOCOL 3.4). */
+static uint64_t wave_of(const struct sim *sim,
+                        const struct traffic_stream *stream)
+{
+    if (stream->model.filter != MODEL_NONE ||
+        stream->model.sync != COP_WAIT_FOR_ALL)
+        return 0;
+    return (uint64_t)sim_count(sim) *
+           (stream->big || stream->large ? TRAFFIC_MOST : TRAFFIC_SMALL);
+}
+
 /* The most bytes that a node may hold: what it has made for its parent, or
  * keeps for its children, and what each neighbour may have sent it, on time and
- * late, plus one packet of each. Packets stay when their link ends. */
+ * late, plus one packet of each, and a wave in the queue to the parent and one
+ * from the children. Packets stay when their link ends. */
 static uint64_t most_of(const struct traffic *traffic,
                         const struct sim *sim,
                         uint32_t index,
-                        bool large)
+                        const struct traffic_stream *stream)
 {
+    const struct traffic_links *links = &traffic->links[index];
     uint64_t window = window_of(traffic, sim_child_count(sim, index));
     uint64_t most = TRAFFIC_MOST;
 
-    if (large) /* everything that all may have sent, in one */
+    if (stream->large) /* everything that all may have sent, in one */
         most += (uint64_t)traffic->rank_count * TRAFFIC_ANSWERS * TRAFFIC_LARGE;
-    return 2 * LIMIT_UNSTABLE +
-           2 * traffic->links[index].ever * (window + most);
+    return 2 * LIMIT_UNSTABLE + 2 * links->ever * (window + most) +
+           (2 + links->ever - links->now) * wave_of(sim, stream);
 }
 
 /* Count the new links of each node since the last check. */
@@ -749,7 +763,7 @@ void traffic_look(struct traffic *traffic, struct sim *sim)
     for (uint32_t i = 0; i < sim_count(sim); i++)
         for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
             if (node_held_bytes(sim_node(sim, i), traffic->streams[k].id) >
-                most_of(traffic, sim, i, traffic->streams[k].large))
+                most_of(traffic, sim, i, &traffic->streams[k]))
                 sim_fail(sim, "%u holds more than its credit on stream %u",
                          sim_rank(sim, i), traffic->streams[k].id);
 }

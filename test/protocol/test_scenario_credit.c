@@ -132,6 +132,36 @@ SCENARIO(a_giant_passes_alone, "0(1(2))")
     CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 8);
 }
 
+/* PROTOCOL 3.4: a wave that no filter makes smaller is larger than the window.
+ * While it waits for another child, the front-end holds this wave and a window,
+ * and no more. */
+static void check_wave_beside_the_window(enum stream_kind kind)
+{
+    struct sim *sim =
+        sim_launch("0(1(3,4,5,6,7,8,9,10),2)", .budget = LIMIT_WINDOW_MIN);
+    uint32_t stream = sim_open_stream(sim, .kind = kind);
+    uint32_t len = LIMIT_WINDOW_MIN / 4, held;
+
+    for (uint32_t rank = 3; rank <= 10; rank++)
+        for (int i = 0; i < 20; i++)
+            post_bytes(sim, rank, stream, len);
+    sim_run(sim, 2000);
+    held = (uint32_t)held_bytes(sim, 0, stream);
+    CU_ASSERT(held > 8 * len + len);
+    CU_ASSERT(held <= 8 * (len + 200) + LIMIT_WINDOW_MIN);
+    for (int i = 0; i < 20; i++)
+        post_bytes(sim, 2, stream, len);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 9 * 20);
+    sim_end(sim);
+}
+
+TEST(a_wave_is_held_beside_the_window)
+{
+    check_wave_beside_the_window(STREAM_PLAIN);
+    check_wave_beside_the_window(STREAM_EXACT);
+}
+
 /* PROTOCOL 3.4: downwards too: a back-end that does not take its packets is
  * not sent more than its window. */
 SCENARIO(a_slow_back_end_slows_the_front_end, "0(1(2,3))")
