@@ -413,7 +413,7 @@ static void resume_if_skipped(struct node *node, struct stream *stream)
         return;
     level = wave_level(stream->up.wave);
     if (stream->root) {
-        if (stream->definition.waves_only &&
+        if (stream->definition.waves_only && upward_may_release(node, stream) &&
             !wave_holds(stream->up.wave, level)) {
             wave_skip(stream->up.wave, level);
             pass_waves(node, stream, level);

@@ -1,5 +1,6 @@
 /* test_scenario_wave.c - waves, seen from the front-end (PROTOCOL 4). */
 #include "test/sim/scenario.h"
+#include "wire/messages.h"
 
 #define TREE "0(1(3,4),2)"
 
@@ -238,6 +239,30 @@ SCENARIO(a_lost_wave_has_its_place, "0(1(2,3))")
     CU_ASSERT(sim_line_ms(sim, "wave 3") < 100);
     CHECK_IS(sim_sync_now(sim, stream), 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
+}
+
+/* PROTOCOL 4.3b, 3.4: lost waves wait like packets while the application takes
+ * none, whatever numbers a child names. */
+SCENARIO(lost_waves_are_bounded, "0(1(2))")
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .waves_only = true);
+    size_t most = LIMIT_WINDOW_MAX / FRAME_HEADER_LEN;
+
+    sim_trace_only(sim, 0);
+    sim_by_hand(sim, 0);
+    for (uint64_t level = 1; level < most + 1000; level++) {
+        struct frame frame = msg_resume_encode(&(struct msg_resume){
+            .stream = stream,
+            .sender = 1,
+            .level = level,
+        });
+
+        sim_inject(sim, 1, 0, &frame);
+    }
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_waiting_on(sim, 0, stream), most);
+    CHECK_IS(sim_receive(sim, 0, stream), 1);
+    CU_ASSERT_EQUAL(sim_waiting_on(sim, 0, stream), most);
 }
 
 /* PROTOCOL 4.3b: a compensation is withheld, too, if it brings anything. The
