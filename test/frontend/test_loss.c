@@ -210,6 +210,62 @@ TEST(a_lossy_sync_names_the_links_of_its_stream)
     journal_end(&journal, false);
 }
 
+#define FED  300  /* numbers that each back-end sends ... */
+#define RATE 1000 /* ... and how many of them in a second */
+
+/* Receive every wave, in order. Returns how many have no values. */
+static int receive_waves(struct cop_stream *stream)
+{
+    struct cop_packet *packet;
+    int lost = 0;
+
+    for (uint64_t wave = 2; wave <= FED; wave++) {
+        CU_ASSERT_EQUAL_FATAL(
+            cop_stream_receive(stream, &packet, TREE_PATIENCE_MS), 0);
+        CU_ASSERT_EQUAL(cop_packet_wave(packet), wave);
+        CU_ASSERT_FALSE(cop_packet_is_late(packet));
+        if (cop_packet_contributors(packet) == 0) {
+            lost++;
+            CHECK_IS(cop_packet_value_count(packet), 0);
+            CU_ASSERT_STRING_EQUAL(cop_packet_format(packet), "");
+        }
+        cop_packet_free(packet);
+    }
+    return lost;
+}
+
+/* PROTOCOL 4.3b: the commnode above all back-ends is stopped while they send, and
+ * killed. The waves that it had are received, each in its place and without
+ * values. If it had none, another tree is tried. */
+TEST(a_lost_wave_is_received_in_its_place)
+{
+    int lost = 0;
+
+    for (int attempt = 0; attempt < 20 && lost == 0; attempt++) {
+        struct cop_network *network = tree_launch("1x2");
+        struct cop_stream *stream =
+            tree_open(network, COP_WAIT_FOR_ALL, "concat");
+        pid_t commnodes[NODES_MAX];
+        struct cop_packet *packet;
+        struct cop_event event;
+
+        CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 1);
+        CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", FED, RATE));
+        CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+        CU_ASSERT_EQUAL(cop_packet_contributors(packet), 2);
+        cop_packet_free(packet);
+        tree_stop(commnodes[0]);
+        tree_pause();
+        CHECK_OK(kill(commnodes[0], SIGKILL));
+        lost = receive_waves(stream);
+        CHECK_IS(tree_sync(stream), 1);
+        CHECK_OK(tree_await(network, COP_EVENT_STREAM_LOSSY, &event));
+        CHECK_IS(tree_sync(stream), 0);
+        tree_end(network);
+    }
+    CU_ASSERT(lost > 0);
+}
+
 /* A stopped back-end cannot end by itself: the shutdown kills and names it. */
 TEST(a_shutdown_with_a_stopped_backend)
 {
