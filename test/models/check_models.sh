@@ -39,10 +39,13 @@ quick)
     broken control.py random 20 0 -m datafirst
     clean exact.py random 100
     clean exact.py exhaust 0 joins=1 crashes=1 sends=1
+    clean exact.py exhaust 0 joins=1 marks=1 data=1 sends=0
     broken exact.py random 200 0 -m stampearly
     broken exact.py random 60 0 -m endfinal
     broken exact.py random 30 0 -m askcross
     broken exact.py exhaust 0,1,2,3 poison=1 limit=1 sends=1 beats=0 -m nolimit
+    broken exact.py exhaust 0 joins=1 marks=1 data=1 sends=0 -m syncearly
+    broken exact.py exhaust 0 joins=1 marks=1 data=1 sends=0 -m syncnamed
     clean cumulative.py random 300
     clean cumulative.py exhaust 0,0 marks=2 sends=1
     broken cumulative.py random 60 0 -m callvoid

@@ -48,6 +48,8 @@ RULES = {
     'settlefirst': '16.10: a back-end settles a marker while a filter call of the epoch before is out',
     'markany':     '16.11: a late joiner counts from the next marker, whatever that names',
     'joinnow':     '16.11: a late joiner is expected at once',
+    'syncearly':   '16.11: a sync does not wait for a joiner that no marker has named yet',
+    'syncnamed':   '16.11: a sync that waited for a joiner ends at the marker before the one that names it',
     'byearly':     '16.12: a back-end says goodbye when all is sent, though not all is final',
     'closekeeps':  '16.12: a back-end that has read CLOSE goes on keeping',
     'nolimit':     '16.13: a packet that crashes filters is sent again without limit',
@@ -60,6 +62,8 @@ WHERE = {
     'expelwaits': ((0, 0, 1), dict(crashes=1, resets=1, sends=2, beats=0)),
     'nolimit': ((0, 1, 2, 3), dict(poison=1, limit=1, sends=1, beats=0)),
     'resumepart': ((0, 0, 1), dict(crashes=1, resets=1, sends=1, parts=1, beats=0)),
+    'syncearly': ((0,), dict(joins=1, marks=1, data=1, sends=0)),
+    'syncnamed': ((0,), dict(joins=1, marks=1, data=1, sends=0)),
     'dropnewer': ((0, 0, 2), dict(resets=2, sends=1, beats=0, keep=1)),
 }
 
@@ -98,6 +102,8 @@ class World(BaseWorld):
         self.room, self.slow, self.beats, self.calm, self.parts = room, slow, beats, calm, parts
         self.control, self.stream = (None,), (None,)
         self.final, self.marked, self.syncing, self.entering = (0, 0), 0, 0, 0
+        self.awaited, self.promised, self.asked = 0, 0, 0   # of the sync: joiners that no marker has named, all members, the
+                                                            # last data before it
         self.waiting = 0                    # accepted waves that the application has not taken
         self.first = {}                     # member -> the first epoch in which it is expected
         self.gone = (0,)                    # members that are given up, now last; before it earlier sets that a wave may still show
@@ -713,6 +719,11 @@ class World(BaseWorld):
         if named and not self.nodes[0].closing:
             self.entering &= ~named
             self.mark(named)
+            if self.awaited & named:
+                self.awaited &= ~named
+                if 'syncnamed' not in self.broken:
+                    self.mark(0)
+                    self.syncing = self.marked
             self.push(0)
 
     # ---- what may happen now
@@ -825,6 +836,7 @@ class World(BaseWorld):
         else:
             self.gone = tuple([g | 1 << i for g in self.gone])
         self.entering &= ~(1 << i)
+        self.awaited &= ~(1 << i)
         self.control += (('L', i),)
         self.nodes[0].control_at += 1
         self.forget_member(0, i)
@@ -912,8 +924,11 @@ class World(BaseWorld):
 
     def do_mark(self):
         self.marks -= 1
+        self.asked = max(i for i, e in enumerate(self.stream) if e is None or e[0] == 'D')
         self.mark(0)
         self.syncing = self.marked
+        self.promised = sum([1 << m for m in self.first])
+        self.awaited = 0 if 'syncearly' in self.broken else self.entering
         self.run(0)
 
     # ---- what must hold
@@ -924,6 +939,10 @@ class World(BaseWorld):
             for (k, e), n in self.sent.items():
                 if k == m and n and not (e, n) <= self.final:
                     raise Violation(f'member {m} left, and wave {(e, n)} of it is not final (final {self.final})')
+        if self.final[0] >= self.syncing and not self.awaited:      # the sync has returned
+            for m in bits(self.promised & ~self.gone[-1]):
+                if self.nodes[m].alive and self.nodes[m].taken < self.asked:
+                    raise Violation(f'the sync of epoch {self.syncing} has returned, and {m} has not taken {self.asked}')
 
     def rest(self):
         """Nothing is under way and no fault is to come."""
