@@ -105,11 +105,14 @@ SCENARIO(a_lossy_sync_says_so, TREE)
 /* PROTOCOL 10.6: two links end, each with packets of another stream. */
 SCENARIO(a_lossy_sync_knows_its_losers, "0(1(3,4),2(5,6))")
 {
-    uint32_t streams[] = {
-        sim_open_stream(sim, .members = sim_ranks(2, 3, 4)),
-        sim_open_stream(sim, .members = sim_ranks(2, 5, 6)),
-    };
+    uint32_t streams[2];
 
+    for (uint32_t i = 0; i < 2; i++) {
+        struct ranks pair = sim_ranks(2, 3 + 2 * i, 4 + 2 * i);
+
+        streams[i] = sim_open_stream(sim, .members = pair);
+        ranks_fini(&pair);
+    }
     sim_trace(sim, SIM_TRACE_TELL);
     for (uint32_t i = 0; i < 2; i++)
         sim_send_all(sim, streams[i], 3 + 2 * i, 4 + 2 * i, 1);
