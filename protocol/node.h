@@ -362,7 +362,8 @@ bool node_is_drained(const struct node *node, uint32_t stream);
  * their parents, as the last sync that was lossy found. NULL: no such stream. */
 const struct ranks *node_losers(const struct node *node, uint32_t stream);
 
-/* Whether every filter of `stream` says that it is recoverable (9.4). */
+/* Front-end: whether the filters of all nodes are recoverable, as the opening
+ * of `stream` has proved (9.4). Others: whether their own is. */
 bool node_is_recoverable(const struct node *node, uint32_t stream);
 
 /* Whether downward packets on `stream` can be replayed (5.5). */

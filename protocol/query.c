@@ -86,7 +86,10 @@ bool node_is_recoverable(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);
 
-    return stream && stream->settle.sent.recoverable;
+    if (!stream)
+        return false;
+    return stream->root ? stream->root->recoverable
+                        : stream->filters.recoverable;
 }
 
 bool node_is_replayable(const struct node *node, uint32_t stream_id)

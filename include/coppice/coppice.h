@@ -610,7 +610,9 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
 /* The guarantee that `stream` keeps: COP_GUARANTEE_COMPENSATION, _TOTAL, _WAVES
  * or _NONE. `reason`, if not NULL, is set to a static sentence if the result is
  * COP_GUARANTEE_NONE, otherwise to NULL; "it" in this sentence is the upstream
- * filter. A back-end's result is only about its own filter. */
+ * filter. At the front-end the result is fixed when the stream is opened;
+ * COP_GUARANTEE_COMPENSATION ends only if a back-end joins later (`grow`) whose
+ * filter cannot keep it. A back-end's result is only about its own filter. */
 COP_API enum cop_guarantee cop_stream_guarantee(const struct cop_stream *stream,
                                                 const char **reason);
 

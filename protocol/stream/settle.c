@@ -117,8 +117,10 @@ static void settle_build(struct node *node,
         first = false;
         if (loss_raise(&claim->loss, &theirs->loss) < 0)
             node->failed = true;
-        claim->recoverable &= theirs->recoverable;
-        claim->replayable &= theirs->replayable;
+        if (branch->claimed) { /* else nothing is known against it (9.4) */
+            claim->recoverable &= theirs->recoverable;
+            claim->replayable &= theirs->replayable;
+        }
         claim_add_error(node, claim, theirs->error, theirs->error_rank);
     }
     if (stream->totals)
@@ -307,11 +309,13 @@ static void settle_joiners(struct node *node,
 static void settle_update_root(struct node *node, struct stream *stream)
 {
     struct claim claim;
+    bool proves = stream->root->opening;
 
     settle_build(node, stream, &claim);
     settle_joiners(node, stream, &claim);
     try_finish_opening(node, stream, &claim);
-    stream->settle.sent.recoverable = claim.recoverable;
+    stream->root->recoverable =
+        claim.recoverable && (proves || stream->root->recoverable);
     if (ranks_cover(&claim.members, &stream->definition.members))
         settle_stable(node, stream, claim.received);
     claim_fini(&claim);

@@ -100,6 +100,7 @@ struct stream_root {
     uint64_t state_asked;  /* requests for the filter's state */
     uint64_t state_called; /* `state_asked` when it was last packed */
     bool opening;
+    bool recoverable;      /* as its opening has proved (9.4) */
     bool faulted;          /* an error of a filter was reported */
     bool hung;             /* a filter call that hung has ended a commnode */
     struct ranks entering; /* joiners that have not claimed yet */

@@ -753,10 +753,25 @@ static void count_links(struct traffic *traffic, const struct sim *sim)
     }
 }
 
+/* PROTOCOL 9.4: an open stream is recoverable all the time if its filter is. */
+static void look_at_guarantee(const struct traffic_stream *stream,
+                              struct sim *sim)
+{
+    bool recovers = stream->model.filter == MODEL_UNION && !stream->exact;
+
+    if (stream->opened && !stream->closing && !stream->closed &&
+        node_kind(sim_node(sim, 0), stream->id) != STREAM_CUMULATIVE &&
+        node_is_recoverable(sim_node(sim, 0), stream->id) != recovers)
+        sim_fail(sim, "stream %u is%s recoverable now", stream->id,
+                 recovers ? " not" : "");
+}
+
 void traffic_look(struct traffic *traffic, struct sim *sim)
 {
     ask_totals(traffic, sim);
     count_links(traffic, sim);
+    for (uint32_t k = 0; k < traffic->count; k++)
+        look_at_guarantee(&traffic->streams[k], sim);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         for (uint32_t k = 0; k < traffic->count && sim_is_alive(sim, i); k++)
             exact_look(&traffic->streams[k], sim, i, TRAFFIC_MOST);

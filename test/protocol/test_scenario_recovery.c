@@ -35,6 +35,22 @@ TEST(every_orphan_reports)
     sim_end(sim);
 }
 
+/* PROTOCOL 9.4: what the opening has proved about the filters holds while a
+ * child that was adopted has not claimed yet. */
+SCENARIO(a_stream_is_recoverable_all_the_time, TREE)
+{
+    uint32_t stream = sim_open_filter(sim, "int_union");
+
+    CU_ASSERT(node_is_recoverable(sim_node(sim, 0), stream));
+    sim_kill_at(sim, 2, 0);
+    sim_kill_at(sim, 1, 500);
+    for (int i = 0; i < 2000; i++) {
+        sim_run(sim, 1);
+        CU_ASSERT_FATAL(node_is_recoverable(sim_node(sim, 0), stream));
+    }
+    CU_ASSERT(sim_told(sim, 0, TELL_NODE_ADOPTED) >= 4);
+}
+
 /* PROTOCOL 6.7: a filter that takes long to pack its state prolongs the
  * recovery, and the report shows which part took long. */
 TEST(the_part_that_took_long_is_named)

@@ -124,6 +124,9 @@ DEFECT(moves_epoch,
 DEFECT(loses_a_delta, SENDS(3, DATA), return SIM_DROP)
 DEFECT(repeats_a_delta, SENDS(3, DATA), return SIM_TWICE)
 DEFECT(loses_a_total, SENDS(1, TOTAL), return SIM_DROP)
+DEFECT(forgets_the_promise,
+       TELLS(SYNCED),
+       machine(sim, 0)->streams[1]->root->recoverable = false)
 DEFECT(vouches_always, TELLS(STATE) && action->code == 1, action->code = 0)
 DEFECT(forgets_the_farewell, TELLS(BACKEND_LOST), free(action->text);
        action->text = strdup("it has left"))
@@ -468,6 +471,8 @@ static const struct oracle_case cases[] = {
      "sync=wait_for_all timeout=5 uneven=0 big=0 grow=0 members=all\n" SYNC,
      opens_late, 0, "stream 2 does not open"},
     {CALM UNION KILL1 SYNC, always_lossy, 0, "is lossy, and it recovers"},
+    {CALM UNION SEND3 SYNC SYNC, forgets_the_promise, 0,
+     "stream 1 is not recoverable now"},
     {CALM VALUES KILL1 SYNC, always_lossy, 0,
      "though nothing has failed since"},
     {CALM VALUES SEND3 KILL1 SYNC, names_another_loser, 1,
