@@ -23,13 +23,6 @@ struct histogram {
     int32_t tag; /* of the packet that was joined last */
 };
 
-static int histogram_init(void **state, struct cop_filter_call *call)
-{
-    (void)call;
-    *state = calloc(1, sizeof(struct histogram));
-    return *state ? 0 : -ENOMEM;
-}
-
 static void histogram_free(void *state)
 {
     struct histogram *histogram = state;
@@ -43,6 +36,41 @@ static bool is_range(double lowest, double highest)
 {
     return isfinite(lowest) && isfinite(highest) && lowest < highest &&
            isfinite(highest - lowest);
+}
+
+/* Read the stream's parameters. */
+static int read_range(struct cop_filter_call *call,
+                      double *lowest,
+                      double *highest,
+                      uint32_t *bins)
+{
+    const struct cop_packet *parameters = cop_filter_parameters(call);
+
+    if (!parameters ||
+        cop_packet_unpack(parameters, "%lf %lf %ud", lowest, highest, bins) <
+            0 ||
+        !is_range(*lowest, *highest) || *bins == 0 || *bins > BINS_MAX)
+        return cop_filter_fail(call,
+                               "the stream's parameters must be \"%%lf %%lf "
+                               "%%ud\": lowest, highest, and 1 to %d bins",
+                               BINS_MAX);
+    return 0;
+}
+
+/* Only back-ends need the parameters: they read the application's packets. */
+static int histogram_init(void **state, struct cop_filter_call *call)
+{
+    double lowest, highest;
+    uint32_t bins;
+    int r;
+
+    if (cop_filter_is_leaf(call)) {
+        r = read_range(call, &lowest, &highest, &bins);
+        if (r < 0)
+            return r;
+    }
+    *state = calloc(1, sizeof(struct histogram));
+    return *state ? 0 : -ENOMEM;
 }
 
 /* Start with counts of 0, or check that the bins are the same as before. */
@@ -107,20 +135,14 @@ static int count_numbers(struct histogram *histogram,
                          const struct cop_packet *packet,
                          struct cop_filter_call *call)
 {
-    const struct cop_packet *parameters = cop_filter_parameters(call);
     struct cop_value values[COP_VALUES_MAX];
     double lowest, highest;
     uint32_t bins;
     int count, r;
 
-    if (!parameters ||
-        cop_packet_unpack(parameters, "%lf %lf %ud", &lowest, &highest, &bins) <
-            0 ||
-        !is_range(lowest, highest) || bins == 0 || bins > BINS_MAX)
-        return cop_filter_fail(call,
-                               "the stream's parameters must be \"%%lf %%lf "
-                               "%%ud\": lowest, highest, and 1 to %d bins",
-                               BINS_MAX);
+    r = read_range(call, &lowest, &highest, &bins);
+    if (r < 0)
+        return r;
     count = numeric_total_read(packet, call, values);
     if (count < 0)
         return count;

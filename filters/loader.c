@@ -29,6 +29,9 @@ struct loader {
     size_t packet_room;
     const struct payload *parameters_seen; /* the payload of `parameters` */
     struct cop_packet *parameters;         /* or NULL */
+    const struct payload *refused_seen;    /* the payload of `refused` */
+    struct cop_packet *refused; /* parameters that `init` has refused */
+    bool is_proved;             /* `init` has taken parameters */
 };
 
 /* ---- output ---- */
@@ -357,6 +360,7 @@ void loader_free(struct loader *loader)
     instance_fini(&loader->up);
     instance_fini(&loader->down);
     cop_packet_free(loader->parameters);
+    cop_packet_free(loader->refused);
     free(loader->packets);
     free(loader);
 }
@@ -375,6 +379,7 @@ struct stream_filters loader_facts(const struct loader *loader)
         .down_one_to_one = !down || (down->laws & COP_STATELESS &&
                                      down->laws & COP_ONE_TO_ONE),
         .recoverable = !loader_why_not_recoverable(loader),
+        .inits = (up && up->init) || (down && down->init),
     };
 }
 
@@ -531,24 +536,94 @@ static int packets_make(struct loader *loader, const struct node_call *call)
     return 0;
 }
 
-/* Make a packet of the parameters if they have changed since the last call. The
- * packet holds a reference to its payload, so no other payload can have the
- * same address. */
-static int parameters_make(struct loader *loader, const struct payload *payload)
+/* Call `init` of `instance`, and drop what it emits. `keeps`: the state is the
+ * instance's; else it is freed at once. */
+static int instance_begin(struct instance *instance,
+                          bool keeps,
+                          const struct cop_filter_call *call)
 {
+    struct node_call what = *call->call;
+    struct cop_filter_call given = *call;
+    void *state = NULL;
+    int r;
+
+    if (!instance->filter)
+        return 0;
+    what.upward = instance == &call->loader->up;
+    given.call = &what;
+    given.filter = instance->filter;
+    r = call_new_state(&state, &given);
+    output_drop(given.output);
+    if (r < 0)
+        return output_fail(given.output, instance->filter, r);
+    if (keeps) {
+        instance->state = state;
+        instance->is_ready = true;
+    } else if (instance->filter->init) {
+        instance->filter->free(state);
+    }
+    return 0;
+}
+
+/* Whether `init` of both filters takes the present parameters; `keeps`: their
+ * states are kept. The state of a cumulative stream's filter is in its slots:
+ * they have another one each. */
+static int loader_begin(struct loader *loader,
+                        bool keeps,
+                        const struct cop_filter_call *call)
+{
+    int r;
+
+    r = instance_begin(&loader->up, keeps && !loader->is_cumulative, call);
+    if (r >= 0)
+        r = instance_begin(&loader->down, keeps, call);
+    return r;
+}
+
+/* `init` has refused `packet`, new parameters (taken): the old ones stay. */
+static void parameters_refuse(struct loader *loader,
+                              struct cop_packet *packet,
+                              const struct payload *payload,
+                              struct loader_output *output)
+{
+    size_t len = strlen(output->text);
+
+    snprintf(output->text + len, sizeof(output->text) - len,
+             "; the parameters before these stay");
+    cop_packet_free(loader->refused);
+    loader->refused = packet;
+    loader->refused_seen = payload;
+}
+
+/* Make a packet of the parameters if they have changed since the last call. If
+ * `init` has taken others before and refuses these, the others stay, and the
+ * output has the reason (PROTOCOL 3.2). A packet holds a reference to its
+ * payload, so no other payload can have the same address. */
+static int parameters_make(struct loader *loader,
+                           const struct payload *payload,
+                           const struct cop_filter_call *call)
+{
+    const struct payload *seen = loader->parameters_seen;
+    struct cop_packet *old = loader->parameters;
     struct cop_packet *packet = NULL;
     int r;
 
-    if (payload == loader->parameters_seen)
+    if (payload == seen || (loader->refused && payload == loader->refused_seen))
         return 0;
     if (payload) {
         r = packet_open(&packet, (struct payload *)payload);
         if (r < 0)
             return r;
     }
-    cop_packet_free(loader->parameters);
     loader->parameters = packet;
     loader->parameters_seen = payload;
+    if (!loader->is_proved || loader_begin(loader, false, call) == 0) {
+        cop_packet_free(old);
+        return 0;
+    }
+    loader->parameters = old;
+    loader->parameters_seen = seen;
+    parameters_refuse(loader, packet, payload, call->output);
     return 0;
 }
 
@@ -572,11 +647,9 @@ static int run_instance(struct instance *instance, struct cop_filter_call *call)
     int r;
 
     if (!instance->is_ready) {
-        r = call_new_state(&instance->state, call);
-        output_drop(call->output);
+        r = instance_begin(instance, true, call);
         if (r < 0)
-            return output_fail(call->output, instance->filter, r);
-        instance->is_ready = true;
+            return r;
     }
     if (plugin_joins(instance->filter))
         return run_join(instance, call);
@@ -623,6 +696,22 @@ static int call_state(struct loader *loader, struct loader_output *output)
     return r == 0 ? 0 : output_add(output, true, frame);
 }
 
+/* A call for `init`: make the states, or prove new parameters. */
+static int call_init(struct loader *loader, const struct cop_filter_call *call)
+{
+    const struct cop_filter *filter =
+        loader->up.filter ? loader->up.filter : loader->down.filter;
+    int r;
+
+    r = parameters_make(loader, call->call->parameters, call);
+    if (r < 0)
+        return output_fail(call->output, filter, r);
+    if (!loader->is_proved)
+        r = loader_begin(loader, true, call);
+    loader->is_proved = r >= 0;
+    return r;
+}
+
 int loader_call(struct loader *loader,
                 const struct node_call *call,
                 const struct loader_node *node,
@@ -640,11 +729,13 @@ int loader_call(struct loader *loader,
     int r;
 
     loader_output_clear(output);
+    if (call->init)
+        return call_init(loader, &given);
     if (!instance->filter)
         return pass_inputs_on(call, output);
     if (call->state && !call->slots)
         return call_state(loader, output);
-    r = parameters_make(loader, call->parameters);
+    r = parameters_make(loader, call->parameters, &given);
     if (r >= 0)
         r = packets_make(loader, call);
     if (r < 0)

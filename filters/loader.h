@@ -66,8 +66,11 @@ struct stream_filters loader_facts(const struct loader *loader);
  * if it is (PROTOCOL 9.4). */
 const char *loader_why_not_recoverable(const struct loader *loader);
 
-/* Run one wave through the filter of the call's direction. The first call makes
- * the filter's state. Without a filter the inputs are the output.
+/* Run one wave through the filter of the call's direction. Without a filter the
+ * inputs are the output. A call with `init` runs that function of both filters:
+ * the first makes their states. If the parameters are others than before, `init`
+ * is run with them first, in any call; if it fails, the old ones stay, and the
+ * reason is in `output->text` (PROTOCOL 3.2).
  *
  * call    borrowed; its inputs stay the caller's
  * node    this node

@@ -93,7 +93,7 @@ static int open_say(const struct cop_stream *stream, struct cop_error *error)
         return cop_error_set(error, -ENOTCONN, "the network has ended");
     if (stream->root->open_code == -ELIBBAD)
         return cop_error_set(error, -ELIBBAD,
-                             "node %u cannot load the stream's filters: %s",
+                             "node %u cannot use the stream's filters: %s",
                              stream->root->open_rank, text);
     return cop_error_set(error, stream->root->open_code,
                          "the stream cannot be opened: %s", text);

@@ -118,29 +118,75 @@ const struct payload *node_call_parameters(struct node *node,
     return node->filter.parameters;
 }
 
+void node_init_filters(struct node *node, struct stream *stream)
+{
+    if (!stream->initing)
+        return;
+    if (node->filter.is_out) {
+        stream->queued = true;
+        return;
+    }
+    stream->initing = false;
+    node_begin_call(node);
+    node->filter.what = (struct node_call){
+        .stream = stream->definition.id,
+        .child_count = node_child_count(node),
+        .init = true,
+        .parameters = node_call_parameters(node, stream, 0),
+    };
+    node_act(node, ACTION_FILTER)->call = &node->filter.what;
+}
+
+/* The filters can be called; `text`: they cannot, and why. */
+static void filters_ready(struct node *node,
+                          struct stream *stream,
+                          const char *text)
+{
+    uint32_t id = stream->definition.id;
+
+    stream->loaded = true;
+    if (text) {
+        stream->filters = (struct stream_filters){0};
+        stream->initing = false;
+        stream->error = strndup(text, LIMIT_TEXT);
+        if (!stream->error)
+            node->failed = true;
+    }
+    settle_update(node, stream);
+    downward_run(node, stream);
+    stream = node_stream(node, id);
+    if (stream) {
+        upward_run(node, stream);
+        settle_try(node, stream);
+    }
+}
+
 static int filters_loaded(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, event->stream);
 
     if (!stream || node->ended)
         return -ENOENT;
-    stream->loaded = true;
-    if (event->text) {
-        stream->error = strndup(event->text, LIMIT_TEXT);
-        if (!stream->error)
-            node->failed = true;
-    } else if (event->filters) {
+    if (event->filters && !event->text) {
         stream->filters = *event->filters;
         stream->filters.recoverable &= stream->exact == NULL;
+        stream->initing = stream->filters.inits;
     }
-    settle_update(node, stream);
-    downward_run(node, stream);
-    stream = node_stream(node, event->stream);
-    if (stream) {
-        upward_run(node, stream);
-        settle_try(node, stream);
-    }
+    if (stream->initing)
+        node_init_filters(node, stream);
+    else
+        filters_ready(node, stream, event->text);
     return 0;
+}
+
+void node_filters_inited(struct node *node,
+                         struct stream *stream,
+                         const char *text)
+{
+    if (!stream->loaded)
+        filters_ready(node, stream, text);
+    else if (text) /* the old parameters stay */
+        upward_fault(node, FAULT_FILTER, stream->definition.id, text);
 }
 
 static void filter_call_ended(struct node *node, const struct event *event)
@@ -152,7 +198,11 @@ static void filter_call_ended(struct node *node, const struct event *event)
         node->filter.is_out = false;
         node->filter.deadline_ms = UINT64_MAX;
         failure_call_ended(node, id);
-        if (node->filter.what.upward)
+        stream = node_stream(node, id);
+        if (node->filter.what.init) {
+            if (stream && !node->filter.expired)
+                node_filters_inited(node, stream, event->text);
+        } else if (node->filter.what.upward)
             upward_filtered(node, event);
         else
             downward_filtered(node, event);

@@ -96,6 +96,7 @@ struct stream_filters {
     bool down;            /* a downstream filter is called here */
     bool down_one_to_one; /* else the stream is not replayable (5.5) */
     bool recoverable;     /* PROTOCOL 9.4 */
+    bool inits;           /* one of them has `init` (3.2) */
 };
 
 /* What a call does with the slots of a cumulative stream. A slot is a filter
@@ -120,6 +121,8 @@ struct node_call {
     uint64_t sequence;     /* as in packets (PROTOCOL 4.1) */
     uint32_t contributors; /* back-ends in this wave */
     uint32_t child_count;
+    bool init;  /* no wave: have `init` make the filters' states, or prove new
+                   parameters (3.2) */
     bool state; /* no wave: pack the filter's state into `up` (9.1) */
     const struct payload *parameters;
     struct frame *inputs;

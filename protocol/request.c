@@ -54,11 +54,17 @@ void request_expire(struct node *node, struct stream *stream)
         ranks_subtract(&left, &claimed) < 0)
         node->failed = true;
     node_name_ranks(node, &left, names, sizeof(names));
-    snprintf(text, sizeof(text),
-             "members did not answer within open_timeout (%u ms): %s (%llu in "
-             "all)",
-             node->times.open_timeout_ms, names,
-             (unsigned long long)ranks_size(&left));
+    if (!stream->loaded)
+        snprintf(text, sizeof(text),
+                 "`init` of a filter here, at the front-end, or a filter call "
+                 "before it, has not returned within open_timeout (%u ms)",
+                 node->times.open_timeout_ms);
+    else
+        snprintf(text, sizeof(text),
+                 "members did not answer within open_timeout (%u ms): %s (%llu "
+                 "in all)",
+                 node->times.open_timeout_ms, names,
+                 (unsigned long long)ranks_size(&left));
     stream->root->opening = false;
     node_tell(node, TELL_OPENED, 0, stream->definition.id, text)->code =
         -ETIMEDOUT;

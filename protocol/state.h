@@ -214,6 +214,15 @@ bool stream_is_replayable(const struct stream *stream);
 /* A filter call begins: the caller sets `call`. */
 void node_begin_call(struct node *node);
 
+/* Call the `init` of the stream's filters if that is due, or when the running
+ * call has ended (3.2). */
+void node_init_filters(struct node *node, struct stream *stream);
+
+/* That call has ended, or exceeds filter_timeout. `text`: the error, or NULL. */
+void node_filters_inited(struct node *node,
+                         struct stream *stream,
+                         const char *text);
+
 /* Keep the parameters of a filter call that begins; they may change during it.
  * `number`: of the packet that is sent down; 0: those in force now. */
 const struct payload *node_call_parameters(struct node *node,

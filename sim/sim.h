@@ -88,7 +88,12 @@ struct sim_config {
                    uint32_t index,
                    const struct node_call *call,
                    void *arg);
-    void *poison_arg;
+    /* Whether a call of `init` fails. NULL: none does but by its filter. */
+    bool (*refuse)(struct sim *sim,
+                   uint32_t index,
+                   const struct node_call *call,
+                   void *arg);
+    void *filter_arg; /* of both */
 };
 
 /* A watcher's callbacks for the traffic of all applications, as it happens. A

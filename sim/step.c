@@ -167,12 +167,18 @@ static void call_filter(struct sim *sim,
     }
     node->calling = true;
     if (sim->config.poison && sim_role(sim, node->index) == NODE_COMMNODE &&
-        sim->config.poison(sim, node->index, what, sim->config.poison_arg)) {
+        sim->config.poison(sim, node->index, what, sim->config.filter_arg)) {
         world_crash_in_call(sim, node);
         return;
     }
     node->answer_stream = what->stream;
-    filtering_call(node->filters, what, &node->answer);
+    if (what->init && sim->config.refuse &&
+        sim->config.refuse(sim, node->index, what, sim->config.filter_arg)) {
+        loader_output_clear(&node->answer);
+        strcpy(node->answer.text, "it refuses these parameters");
+    } else {
+        filtering_call(node->filters, what, &node->answer);
+    }
     world_trace_call(sim, node, what);
     if (node->filter_ms == 0)
         world_filtered(sim, node);

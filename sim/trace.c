@@ -258,10 +258,16 @@ void world_trace_call(struct sim *sim,
     file = open_memstream(&text, &len);
     if (!file)
         return;
-    fprintf(file, "%d filter %s stream %u wave", (int)node->rank,
-            call->upward ? "up" : "down", call->stream);
-    write_sequence(file, call->sequence);
-    fputs(": from", file);
+    fprintf(file, "%d filter %s stream %u", (int)node->rank,
+            call->init     ? "init"
+            : call->upward ? "up"
+                           : "down",
+            call->stream);
+    if (!call->init) {
+        fputs(" wave", file);
+        write_sequence(file, call->sequence);
+        fputs(": from", file);
+    }
     for (size_t i = 0; i < call->input_count; i++)
         fprintf(file, " %d", (int)call->inlets[i]);
     if (call->parameters) {

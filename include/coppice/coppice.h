@@ -464,16 +464,23 @@ COP_API uint32_t cop_communicator_rank(
  * The call does not wait for a member that the front-end has not reached for
  * `failure_timeout`. If that member can be reached again, it gets the stream
  * and all packets sent on it; otherwise it is given up. If it cannot load a
- * filter, the event is COP_EVENT_FILTER_ERROR.
+ * filter, or a back-end that joins later (`grow`) cannot, the event is
+ * COP_EVENT_FILTER_ERROR. Each node calls the `init` of its filters meanwhile.
+ * The front-end may do that in the thread that opens: an `init` that does not
+ * return there holds up this call.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
  *   -EINVAL     an option is wrong, or the filters do not allow `guarantee`:
  *               the text says why
- *   -ELIBBAD    a filter could not be loaded, or another node's filter does not
+ *   -ELIBBAD    a filter could not be loaded, its `init` failed, for example
+ *               because of the parameters, or another node's filter does not
  *               allow `guarantee`; the text names the node and quotes the
- *               loader
+ *               loader or the filter
+ *   -EIO        `init` of a filter has crashed a commnode, or did not return
+ *               there within `filter_timeout`
  *   -ETIMEDOUT  no answer within `open_timeout`; the text names the members
- *               that have not answered */
+ *               that have not answered. A filter call that is running, of any
+ *               stream, holds up `init` in its node */
 COP_API int cop_stream_open(struct cop_stream **out,
                             struct cop_network *network,
                             const struct cop_communicator *communicator,
@@ -601,7 +608,9 @@ COP_API int cop_stream_state(struct cop_stream *stream,
                              int timeout_ms);
 
 /* Give the stream's filters new parameters, in order with the packets sent.
- * Front-end only. Results as cop_stream_send(), but without -ENODEV: a member
+ * Front-end only. If a filter's `init` fails with them in a node, the event is
+ * COP_EVENT_FILTER_ERROR, and the filters of that node keep the parameters that
+ * they had: set some that all take. Results as cop_stream_send(), but without -ENODEV: a member
  * that joins later gets the parameters. */
 COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       const char *format,

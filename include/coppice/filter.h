@@ -54,8 +54,12 @@ struct cop_filter {
 
     /* Make this node's state for one stream, from the parameters in `call`
      * (which has no packets). Optional for a wave filter without state;
-     * required for a join filter, where the new state is the empty one.
-     * Returns 0 or a negative errno. */
+     * required for a join filter, where the new state is the empty one. It is
+     * called in every node while the stream is opened, and with all new
+     * parameters. If it fails, the opening does, or the new parameters are not
+     * used: refuse parameters here, not at the first packet. States are also
+     * made for a wave, a child, or only to be freed.
+     * Returns 0, or a negative errno after cop_filter_fail() with the reason. */
     int (*init)(void **state, struct cop_filter_call *call);
 
     /* Free that state. Required with `init`. */

@@ -80,7 +80,8 @@ void failure_reported(struct node *node,
 {
     struct stream *stream = node_stream(node, fault->stream);
     bool known = stream && fault->stream != 0 && !stream->closing;
-    bool ends = known && (fault->kind == FAULT_CRASHED || stream->root->hung);
+    bool ends = known && (fault->kind == FAULT_CRASHED || stream->root->hung ||
+                          stream->root->opening);
     char said[LIMIT_TEXT];
 
     if (!text) {
@@ -90,7 +91,7 @@ void failure_reported(struct node *node,
     if (fault->kind == FAULT_HUNG || !ends)
         node_tell(node, TELL_FILTER_ERROR, fault->reporter, fault->stream,
                   text);
-    if (ends && fault->kind == FAULT_HUNG) {
+    if (ends && stream->root->hung && fault->kind == FAULT_HUNG) {
         snprintf(said, sizeof(said),
                  "a filter of stream %" PRIu32
                  " has hung in a second node, so the stream has ended: %.200s",

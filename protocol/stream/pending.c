@@ -102,8 +102,12 @@ void downward_pending(struct node *node, struct stream *stream)
         stream->applied++;
         if (pending->type == CONTROL_CLOSE)
             close_stream(node, stream, pending->after);
+        else
+            stream->initing = stream->filters.inits;
     }
     forget_applied_controls(node, stream);
+    if (!stream->closing)
+        node_init_filters(node, stream);
     try_remove_stream(node, stream);
 }
 

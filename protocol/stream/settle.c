@@ -252,8 +252,25 @@ static bool is_claimed(struct node *node,
     return claimed;
 }
 
-/* Front-end: the stream is open when its members have claimed it (3.1a). A
- * later error, from a member in limbo or a joiner, is an event. */
+/* Front-end: an error of a node that did not take part in the opening is an
+ * event. Claims repeat it (3.1a). */
+static void tell_errors(struct node *node, struct stream *stream)
+{
+    struct ranks *faulted = &stream->root->faulted;
+
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
+        const struct claim *claim = &stream->branches[slot].claim;
+
+        if (!claim->error || ranks_has(faulted, claim->error_rank))
+            continue;
+        node_tell(node, TELL_FILTER_ERROR, claim->error_rank,
+                  stream->definition.id, claim->error);
+        if (ranks_add(faulted, claim->error_rank, claim->error_rank) < 0)
+            node->failed = true;
+    }
+}
+
+/* Front-end: the stream is open when its members have claimed it (3.1a). */
 static void try_finish_opening(struct node *node,
                                struct stream *stream,
                                const struct claim *claim)
@@ -263,16 +280,14 @@ static void try_finish_opening(struct node *node,
     if (!stream->loaded)
         return;
     if (!stream->root->opening) {
-        if (claim->error && !stream->root->faulted)
-            node_tell(node, TELL_FILTER_ERROR, claim->error_rank,
-                      stream->definition.id, claim->error);
-        stream->root->faulted |= claim->error != NULL;
+        if (!stream->root->refused)
+            tell_errors(node, stream);
         return;
     }
     if (!claim->error && !is_claimed(node, stream, claim))
         return;
     stream->root->opening = false;
-    stream->root->faulted = claim->error != NULL;
+    stream->root->refused = claim->error != NULL;
     tell = node_tell(node, TELL_OPENED, claim->error_rank,
                      stream->definition.id, claim->error);
     tell->code = claim->error ? -ELIBBAD : 0;

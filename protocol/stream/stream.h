@@ -101,8 +101,9 @@ struct stream_root {
     uint64_t state_called; /* `state_asked` when it was last packed */
     bool opening;
     bool recoverable;      /* as its opening has proved (9.4) */
-    bool faulted;          /* an error of a filter was reported */
+    bool refused;          /* an error has ended the opening */
     bool hung;             /* a filter call that hung has ended a commnode */
+    struct ranks faulted;  /* nodes whose error was reported */
     struct ranks entering; /* joiners that have not claimed yet */
     uint64_t open_deadline_ms;
 };
@@ -110,8 +111,9 @@ struct stream_root {
 struct stream {
     struct stream_definition definition;
     struct stream_filters filters;
-    bool active; /* this node is internal, or a member */
-    bool loaded;
+    bool active;             /* this node is internal, or a member */
+    bool loaded;             /* and its `init` has returned (3.2) */
+    bool initing;            /* a call of `init` is due */
     bool failed;             /* it is removed after its filter call (11.5) */
     bool closing;            /* CLOSE has taken effect ... */
     uint64_t close_at;       /* ... after this number */

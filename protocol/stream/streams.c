@@ -46,6 +46,7 @@ void node_free_stream(struct stream *stream)
     if (stream->root) {
         ranks_fini(&stream->root->entering);
         ranks_fini(&stream->root->losers);
+        ranks_fini(&stream->root->faulted);
     }
     free(stream->root);
     wave_free(stream->up.wave);

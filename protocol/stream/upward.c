@@ -338,6 +338,7 @@ void node_begin_call(struct node *node)
     node->filter.late = false;
     node->filter.newcomer = false;
     node->filter.compensating = false;
+    node->filter.credit = 0;
     node->filter.since_ms = node->now_ms;
     node->filter.deadline_ms = node->now_ms + node->times.filter_timeout_ms;
 }
@@ -514,6 +515,7 @@ void upward_run_queued(struct node *node)
             continue;
         stream->queued = false;
         id = stream->definition.id;
+        node_init_filters(node, stream);
         downward_run(node, stream);
         if (node_stream(node, id) == stream)
             upward_run(node, stream);
@@ -777,6 +779,7 @@ void upward_expire(struct node *node)
 {
     struct stream *stream = node_stream(node, node->filter.what.stream);
     bool ends = node->role == NODE_COMMNODE;
+    bool opens = node->filter.what.init && stream && !stream->loaded;
     char text[LIMIT_TEXT];
 
     node->filter.expired = true;
@@ -788,12 +791,17 @@ void upward_expire(struct node *node)
              node->times.filter_timeout_ms,
              ends ? "the node ends, its children find other parents"
                   : "the calls of all streams wait for it there");
-    upward_fault(node, ends ? FAULT_HUNG : FAULT_FILTER,
-                 node->filter.what.stream, text);
+    if (ends || !opens)
+        upward_fault(node, ends ? FAULT_HUNG : FAULT_FILTER,
+                     node->filter.what.stream, text);
     if (ends) {
         launch_break(node, text);
         return;
     }
+    if (opens)
+        node_filters_inited(node, stream, text);
+    if (node->filter.what.init)
+        return;
     if (!stream)
         return;
     if (node->filter.what.state && node->role == NODE_FRONTEND)

@@ -35,6 +35,7 @@
 #define DRAWING_EXACT    UINT64_C(0xe8ac7)
 #define DRAWING_ANSWERS  UINT64_C(0xa5f3)
 #define DRAWING_JOINED   UINT64_C(0x701ed)
+#define DRAWING_REFUSALS UINT64_C(0x4ef05e)
 
 /* How long a sync that is to follow a join waits for the joiner's report. */
 #define DRAWING_WITHIN_MS 500
@@ -63,6 +64,7 @@ struct drawing {
     struct random exact;
     struct random answers;
     struct random joined;
+    struct random refusals;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -78,6 +80,7 @@ struct drawing {
     bool unasked;      /* members send unrequested packets */
     bool hangs;        /* filter calls of commnodes may hang */
     bool poisons;      /* ... or crash */
+    bool refuses;      /* a node may refuse a stream's parameters */
     bool liars;        /* back-ends may send forbidden frames */
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
@@ -301,6 +304,17 @@ static void draw_filter(struct drawing *drawing, struct schedule_step *open)
     }
 }
 
+/* With its own source. */
+static void draw_refusal(struct drawing *drawing)
+{
+    struct random *random = &drawing->refusals;
+    size_t index = random_between(random, 0, drawing->tree.count - 1);
+
+    if (drawing->refuses && random_chance(random, 30))
+        add_step(drawing, 0, SCHEDULE_REFUSE, drawing->streams,
+                 drawing->tree.nodes[index].rank, 0, 0);
+}
+
 static void draw_open(struct drawing *drawing)
 {
     struct schedule_step step = {.verb = SCHEDULE_OPEN};
@@ -327,6 +341,7 @@ static void draw_open(struct drawing *drawing)
         step.numbers[6] = 0;
     step.members = draw_members(
         drawing, chance(drawing, 50) ? draw_number(drawing, 1, 1000) : 0);
+    draw_refusal(drawing);
     schedule_add(drawing->out, &step);
     draw_chatter(drawing);
 }
@@ -681,6 +696,8 @@ void schedule_draw(struct schedule *out,
     drawing.hangs = random_chance(&drawing.hung, 8);
     random_seed(&drawing.poison, seed ^ DRAWING_POISON);
     drawing.poisons = random_chance(&drawing.poison, 15);
+    random_seed(&drawing.refusals, seed ^ DRAWING_REFUSALS);
+    drawing.refuses = random_chance(&drawing.refusals, 10);
     random_seed(&drawing.lies, seed ^ DRAWING_LIES);
     drawing.liars = random_chance(&drawing.lies, 20);
     random_seed(&drawing.exact, seed ^ DRAWING_EXACT);

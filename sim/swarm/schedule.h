@@ -41,6 +41,7 @@
     X(SCHEDULE_WITH, "with", "stream", "down", "large")                        \
     X(SCHEDULE_EXACT, "exact", "stream", "keep")                               \
     X(SCHEDULE_ANSWERS, "answers", "stream")                                   \
+    X(SCHEDULE_REFUSE, "refuse", "stream", "node")                             \
     X(SCHEDULE_OPEN, "open", "stream", "filter", "sync", "timeout", "uneven",  \
       "big", "grow", "members")                                                \
     X(SCHEDULE_CHATTER, "chatter", "stream", "every", "times", "members")      \

@@ -212,6 +212,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_WITH:
     case SCHEDULE_EXACT:
     case SCHEDULE_ANSWERS:
+    case SCHEDULE_REFUSE:
     case SCHEDULE_OPEN:
     case SCHEDULE_SEND:
     case SCHEDULE_PARAMETERS:

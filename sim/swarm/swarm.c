@@ -240,24 +240,11 @@ static void end_world(struct swarm *swarm, struct swarm_result *out, bool trace)
 static bool is_delaying(const struct schedule_step *step)
 {
     return step->verb == SCHEDULE_MUTE || step->verb == SCHEDULE_HOLD ||
+           step->verb == SCHEDULE_HANG ||
+           (step->verb == SCHEDULE_SLOW && step->numbers[1] >= 1000) ||
            (step->verb == SCHEDULE_FREEZE &&
             (step->numbers[0] == 0 ||
              step->numbers[2] > LIMIT_FAILURE_TIMEOUT_MS));
-}
-
-/* Whether filter calls may do the same: a member of a cumulative stream answers
- * OPEN on a new link with TOTAL, which waits for running calls (17.4). */
-static bool has_slow_totals(const struct schedule *schedule)
-{
-    bool slow = false, total = false;
-
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct schedule_step *step = &schedule->steps[i];
-
-        slow |= step->verb == SCHEDULE_SLOW && step->numbers[1] >= 1000;
-        total |= step->verb == SCHEDULE_OPEN && step->numbers[1] == MODEL_TOTAL;
-    }
-    return slow && total;
 }
 
 static bool is_poison(struct sim *sim,
@@ -268,6 +255,16 @@ static bool is_poison(struct sim *sim,
     struct swarm *swarm = arg;
 
     return traffic_is_poison(&swarm->traffic, sim, index, call);
+}
+
+static bool is_refused(struct sim *sim,
+                       uint32_t index,
+                       const struct node_call *call,
+                       void *arg)
+{
+    struct swarm *swarm = arg;
+
+    return traffic_is_refused(&swarm->traffic, sim, index, call);
 }
 
 static int run_world(const struct schedule *schedule,
@@ -290,7 +287,8 @@ static int run_world(const struct schedule *schedule,
     int r;
 
     config.poison = is_poison;
-    config.poison_arg = swarm;
+    config.refuse = is_refused;
+    config.filter_arg = swarm;
     *out = (struct swarm_result){.tally = {.seeds = 1}};
     for (size_t i = 0; i < schedule->count; i++) {
         swarm->skips |= schedule->steps[i].verb == SCHEDULE_SKIP;
@@ -304,8 +302,7 @@ static int run_world(const struct schedule *schedule,
     }
     swarm->traffic.budget = config.budget;
     swarm->traffic.is_rated = config.bytes_per_ms > 0;
-    swarm->traffic.may_open_late |=
-        config.bytes_per_ms > 0 || has_slow_totals(schedule);
+    swarm->traffic.may_open_late |= config.bytes_per_ms > 0;
     if (swarm->skips)
         config.missing = COP_MISSING_SKIP;
     swarm->schedule = schedule;

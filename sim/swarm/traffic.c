@@ -81,8 +81,8 @@ static void make_room(struct traffic_stream *stream, uint32_t count)
 }
 
 /* A stream is to be opened with a downstream filter, and with answers of which
- * its filter makes more than a small window holds; as an exact one, or as one of
- * waves only. */
+ * its filter makes more than a small window holds; as an exact one, as one of
+ * waves only, or with a node that refuses its parameters. */
 static bool prepare_stream(struct traffic *traffic,
                            const struct schedule_step *step)
 {
@@ -95,6 +95,9 @@ static bool prepare_stream(struct traffic *traffic,
         traffic->large[number] = step->numbers[2];
     } else if (step->verb == SCHEDULE_ANSWERS) {
         traffic->is_waves_only[number] = true;
+    } else if (step->verb == SCHEDULE_REFUSE) {
+        traffic->refuses[number] = true;
+        traffic->refusers[number] = step->numbers[1];
     } else {
         traffic->is_exact[number] = true;
         traffic->keeps[number] = step->numbers[1];
@@ -131,6 +134,8 @@ static bool open_stream(struct traffic *traffic,
         .big = numbers[5],
         .large = listed && traffic->large[numbers[0]],
         .grow = numbers[6],
+        .refuses = listed && traffic->refuses[numbers[0]],
+        .refuser = listed ? traffic->refusers[numbers[0]] : 0,
         .model = {.filter = (enum model_filter)numbers[1],
                   .sync = (enum cop_sync)numbers[2]},
     };
@@ -196,7 +201,7 @@ bool traffic_take(struct traffic *traffic,
     uint32_t number = step->numbers[1];
 
     if (step->verb == SCHEDULE_WITH || step->verb == SCHEDULE_EXACT ||
-        step->verb == SCHEDULE_ANSWERS)
+        step->verb == SCHEDULE_ANSWERS || step->verb == SCHEDULE_REFUSE)
         return prepare_stream(traffic, step);
     if (step->verb == SCHEDULE_OPEN)
         return open_stream(traffic, sim, step);
@@ -459,6 +464,29 @@ static void told_synced(const struct traffic *traffic,
         check_stream(traffic, sim, stream);
 }
 
+/* Whether `tell` says what the node that refuses the stream has said. */
+static bool is_refusal(const struct traffic_stream *stream,
+                       const struct action *tell)
+{
+    return stream && stream->has_refused && tell->rank == stream->refuser &&
+           tell->text && strstr(tell->text, "it refuses");
+}
+
+/* Whether node `rank` is on the way from the front-end to a member. */
+static bool takes_part(const struct sim *sim,
+                       const struct traffic_stream *stream,
+                       uint32_t rank)
+{
+    uint32_t wanted = sim_find(sim, rank), member = RANK_NONE;
+
+    while ((member = ranks_after(&stream->members, member)) != RANK_NONE)
+        for (uint32_t i = sim_find(sim, member); i != SIM_NONE;
+             i = sim_parent(sim, i))
+            if (i == wanted)
+                return true;
+    return false;
+}
+
 static void told_opened(const struct traffic *traffic,
                         struct sim *sim,
                         struct traffic_stream *stream,
@@ -466,6 +494,12 @@ static void told_opened(const struct traffic *traffic,
 {
     stream->opened = true;
     stream->closed |= tell->code < 0;
+    if (tell->code == -ELIBBAD && is_refusal(stream, tell))
+        return;
+    if (tell->code == 0 && stream->has_refused && traffic->calm &&
+        takes_part(sim, stream, stream->refuser))
+        sim_fail(sim, "stream %u opens, and %u has refused it", stream->id,
+                 stream->refuser);
     /* PROTOCOL 3.1a: no opening waits for a lost member. An OPEN queued after a
      * long packet on a slow link may be late. */
     if (tell->code < 0 &&
@@ -521,7 +555,7 @@ void traffic_told(struct traffic *traffic,
     for (uint32_t i = 0; i < traffic->count && index == 0; i++)
         if (tell->tell == TELL_BACKEND_LOST)
             whole_lose(&traffic->streams[i].whole, tell->rank);
-    if (tell->tell == TELL_FILTER_ERROR &&
+    if (tell->tell == TELL_FILTER_ERROR && !is_refusal(stream, tell) &&
         !ranks_has(traffic->hung, tell->rank) &&
         !ranks_has(&traffic->crashed, tell->rank))
         sim_fail(sim, "a filter failed: %s", tell->text);
@@ -561,7 +595,23 @@ void traffic_told(struct traffic *traffic,
         told_failed(traffic, sim, stream, tell);
 }
 
-/* ---- filters that crash ---- */
+/* ---- filters that refuse or crash ---- */
+
+bool traffic_is_refused(struct traffic *traffic,
+                        struct sim *sim,
+                        uint32_t index,
+                        const struct node_call *call)
+{
+    struct traffic_stream *stream = traffic_stream(traffic, call->stream);
+
+    /* the number of a stream that opens within sim_open() is not known yet */
+    if (!stream)
+        stream = traffic_stream(traffic, 0);
+    if (!stream || !stream->refuses || sim_rank(sim, index) != stream->refuser)
+        return false;
+    stream->has_refused = true;
+    return true;
+}
 
 void traffic_cure(struct traffic *traffic)
 {
@@ -760,6 +810,7 @@ static void look_at_guarantee(const struct traffic_stream *stream,
     bool recovers = stream->model.filter == MODEL_UNION && !stream->exact;
 
     if (stream->opened && !stream->closing && !stream->closed &&
+        !stream->has_refused &&
         node_kind(sim_node(sim, 0), stream->id) != STREAM_CUMULATIVE &&
         node_is_recoverable(sim_node(sim, 0), stream->id) != recovers)
         sim_fail(sim, "stream %u is%s recoverable now", stream->id,

@@ -42,6 +42,9 @@ struct traffic_stream {
     bool uneven; /* members answer with unequal numbers of packets */
     bool big;
     bool large;           /* its filter's output may be larger than a window */
+    bool refuses;         /* `init` fails in one node ... */
+    uint32_t refuser;     /* ... this one ... */
+    bool has_refused;     /* ... and has been called there */
     bool poison[2];       /* calls of commnodes crash: upwards, downwards */
     bool has_crashed;     /* a call has crashed */
     bool failed;          /* the front-end was told of the failure ... */
@@ -116,6 +119,8 @@ struct traffic {
     bool is_exact[TRAFFIC_STREAMS + 1];
     bool is_waves_only[TRAFFIC_STREAMS + 1];
     uint32_t keeps[TRAFFIC_STREAMS + 1];
+    bool refuses[TRAFFIC_STREAMS + 1];
+    uint32_t refusers[TRAFFIC_STREAMS + 1];
     uint32_t causes; /* changes of tree, members or epochs: causes of redos */
     struct traffic_links *links; /* by node index */
     uint32_t links_count;
@@ -150,6 +155,12 @@ void traffic_hush(struct traffic *traffic);
 
 /* From now on no call of a poisoned stream's filter crashes its commnode. */
 void traffic_cure(struct traffic *traffic);
+
+/* Whether `call`, of `init`, fails at node `index`. For struct sim_config. */
+bool traffic_is_refused(struct traffic *traffic,
+                        struct sim *sim,
+                        uint32_t index,
+                        const struct node_call *call);
 
 /* Whether `call`, which begins at node `index`, crashes it. For struct
  * sim_config. */

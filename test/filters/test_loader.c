@@ -238,6 +238,96 @@ TEST(init_may_fail)
     bench_fini(&bench);
 }
 
+/* Call `init` with `value` as the parameters, which the caller frees. */
+static int run_init(struct bench *bench, int value, struct payload **payload)
+{
+    CHECK_OK(packet_pack(payload, "%d", value));
+    bench->call.parameters = *payload;
+    bench->call.init = true;
+    return loader_call(bench->loader, &bench->call, &bench->node,
+                       &bench->output);
+}
+
+/* Check the parameter of a wave's call. */
+static void expect_parameter(struct bench *bench, int expected)
+{
+    struct cop_packet *packet;
+    const uint32_t *facts, *inlets;
+    uint32_t count;
+    int32_t parameter, waves;
+
+    bench->call.init = false;
+    put_int(bench, ECHO_SHOW, 0);
+    CHECK_OK(run_wave(bench));
+    CU_ASSERT_EQUAL_FATAL(bench->output.up_count, 1);
+    packet = open_frame(&bench->output.up[0]);
+    CHECK_OK(cop_packet_unpack(packet, "%aud %aud %d %d", &facts, &count,
+                               &inlets, &count, &parameter, &waves));
+    CU_ASSERT_EQUAL(parameter, expected);
+    cop_packet_free(packet);
+}
+
+/* PROTOCOL 3.2: `init` makes the state at the opening. New parameters that it
+ * refuses later leave the old ones in force; the reason is said once, whichever
+ * call has them first. */
+TEST(init_proves_parameters)
+{
+    struct payload *good, *bad, *better, *worse;
+    struct bench bench;
+    struct frame state;
+
+    bench_init(&bench, "echo", "");
+    CU_ASSERT(loader_facts(bench.loader).inits);
+    CHECK_IS(run_init(&bench, ECHO_REFUSE, &bad), -EPROTO);
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "echo: told not to begin");
+    CHECK_OK(run_init(&bench, 70, &good));
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "");
+    CHECK_IS(loader_state(bench.loader, &state), 1);
+    frame_fini(&state);
+    for (int i = 0; i < 2; i++) {
+        bench.call.parameters = bad; /* the first call, a wave's, has them */
+        expect_parameter(&bench, 70);
+        CU_ASSERT_EQUAL(strlen(bench.output.text) > 0, i == 0);
+        CU_ASSERT_EQUAL(strstr(bench.output.text, "stay") != NULL, i == 0);
+    }
+    CHECK_OK(run_init(&bench, 80, &better));
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "");
+    expect_parameter(&bench, 80);
+    CHECK_OK(run_init(&bench, ECHO_REFUSE, &worse));
+    CU_ASSERT_PTR_NOT_NULL(strstr(bench.output.text, "told not to begin; "));
+    expect_parameter(&bench, 80);
+    CU_ASSERT_STRING_EQUAL(bench.output.text, "");
+    payload_free(good);
+    payload_free(bad);
+    payload_free(better);
+    payload_free(worse);
+    bench_fini(&bench);
+}
+
+/* PROTOCOL 3.2: `init` of a downstream filter is called likewise; and that of a
+ * cumulative stream, though each slot gets a state of its own. */
+TEST(init_of_every_filter)
+{
+    struct stream_definition total = {
+        .up_filter = (char[]){"histogram"},
+        .kind = STREAM_CUMULATIVE,
+    };
+    struct payload *bad;
+    struct bench bench;
+
+    bench_init(&bench, "", "echo");
+    CHECK_IS(run_init(&bench, ECHO_REFUSE, &bad), -EPROTO);
+    payload_free(bad);
+    bench_fini(&bench);
+    bench_init(&bench, "", "");
+    loader_free(bench.loader);
+    CHECK_OK(loader_new(&bench.loader, &total, NODE_BACKEND, path, NULL));
+    bench.node.role = NODE_BACKEND;
+    CHECK_IS(run_init(&bench, 1, &bad), -EPROTO);
+    payload_free(bad);
+    bench_fini(&bench);
+}
+
 /* PROTOCOL 5.6: packets in the opposite direction have their own list. */
 TEST(emitting_goes_both_ways)
 {

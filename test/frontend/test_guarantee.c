@@ -51,8 +51,10 @@ static const struct {
 /* Filters, synchronisation and the requested guarantee decide the stream's. */
 TEST(the_cheapest_way_is_taken)
 {
+    struct cop_packet *parameters; /* of histogram */
     struct cop_network *network;
 
+    CHECK_OK(cop_packet_new(&parameters, 0, "%lf %lf %ud", 0., 1., 2u));
     tree_own_filters();
     network = tree_launch("2x2");
     for (size_t i = 0; i < sizeof(kept_cases) / sizeof(*kept_cases); i++) {
@@ -62,6 +64,7 @@ TEST(the_cheapest_way_is_taken)
         const char *reason = "";
 
         options.up_filter = kept_cases[i].filter;
+        options.parameters = parameters;
         options.up_filter_frontend = kept_cases[i].frontend;
         options.sync = kept_cases[i].sync;
         options.guarantee = kept_cases[i].asked;
@@ -73,6 +76,7 @@ TEST(the_cheapest_way_is_taken)
         CU_ASSERT_EQUAL(!reason, kept != COP_GUARANTEE_NONE);
         cop_stream_close(stream);
     }
+    cop_packet_free(parameters);
     tree_end(network);
 }
 
@@ -272,7 +276,7 @@ TEST(another_version_on_one_host_is_refused)
         options.up_filter = cases[i].filter;
         options.guarantee = cases[i].asked;
         CHECK_IS(open_as(network, &options, &stream, &error), -ELIBBAD);
-        CU_ASSERT_EQUAL(sscanf(error.text, "node %u cannot load", &rank), 1);
+        CU_ASSERT_EQUAL(sscanf(error.text, "node %u cannot use", &rank), 1);
         CU_ASSERT(rank > 0);
         tree_check_says(error.text, cases[i].says);
         tree_check_says(error.text, cases[i].filter);

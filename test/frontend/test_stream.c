@@ -66,6 +66,45 @@ TEST(a_filter_that_is_missing)
     tree_end(network);
 }
 
+/* Parameters that a filter refuses: the opening fails, with the node and the
+ * filter's sentence. New ones are an event, and the old ones stay. */
+TEST(parameters_that_are_refused)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    const struct cop_communicator *all = cop_network_everyone(network);
+    struct cop_packet *parameters, *packet;
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+    struct cop_event event;
+    double lowest, highest;
+    uint64_t *counts;
+    uint32_t count;
+    unsigned rank = 0;
+
+    options.up_filter = "histogram";
+    CHECK_IS(cop_stream_open(&stream, network, all, &options, &error),
+             -ELIBBAD);
+    CU_ASSERT_EQUAL(sscanf(error.text, "node %u cannot use", &rank), 1);
+    CU_ASSERT(rank > 2);
+    tree_check_says(error.text, "histogram|parameters must be");
+    CHECK_OK(cop_packet_new(&parameters, 0, "%lf %lf %ud", 0., 10., 2u));
+    options.parameters = parameters;
+    stream = tree_open_with(network, &options);
+    cop_packet_free(parameters);
+    CHECK_OK(cop_stream_set_parameters(stream, "%s", "wrong"));
+    CHECK_OK(tree_await(network, COP_EVENT_FILTER_ERROR, &event));
+    tree_check_says(event.text, "parameters must be|stay");
+    CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", 3));
+    CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+    CHECK_OK(cop_packet_unpack(packet, "%lf %lf %auld", &lowest, &highest,
+                               &counts, &count));
+    CU_ASSERT_EQUAL(highest, 10.);
+    CU_ASSERT_EQUAL(counts[1], 4);
+    cop_packet_free(packet);
+    tree_end(network);
+}
+
 TEST(wrong_options_of_a_stream)
 {
     struct cop_network *network = tree_launch("flat:2");

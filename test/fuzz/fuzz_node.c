@@ -727,6 +727,7 @@ static void loaded(struct play *play, uint8_t what)
         .down = what & 4,
         .down_one_to_one = what & 8,
         .recoverable = what & 16,
+        .inits = what & 32,
     };
 
     if (play->load_count == 0)

@@ -301,7 +301,8 @@ static enum sim_tampering remember_call(struct sim *sim,
     struct outstanding *out = arg;
 
     (void)sim;
-    if (index == out->index && action->type == ACTION_FILTER) {
+    if (index == out->index && action->type == ACTION_FILTER &&
+        !action->call->init) {
         out->call = action->call;
         out->input = action->call->inputs[0];
     }

@@ -172,6 +172,142 @@ SCENARIO(parameters_keep_their_place, TREE)
                              "0, with \"%d\" 7,") > 0);
 }
 
+/* ---- `init` (PROTOCOL 3.2) ---- */
+
+/* Ask to open a stream with the filter "histogram" and these parameters. */
+static uint32_t ask_histogram(struct sim *sim, double lowest, double highest)
+{
+    struct payload *parameters = NULL;
+    uint32_t stream = 0;
+
+    CHECK_OK(packet_pack(&parameters, "%lf %lf %ud", lowest, highest, 2u));
+    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"histogram"},
+                          .sync = COP_WAIT_FOR_ALL, .grow = true,
+                          .parameters = parameters));
+    payload_free(parameters);
+    sim_wait(sim, 0, TELL_OPENED);
+    return stream;
+}
+
+/* PROTOCOL 3.2: `init` runs in every node while the stream is opened, with its
+ * parameters. If it fails, the opening does, with the filter's sentence. */
+SCENARIO(a_filter_refuses_its_parameters, TREE)
+{
+    ask_histogram(sim, 5, 5);
+    CHECK_IS(sim_code(TELL_OPENED), -ELIBBAD);
+    CU_ASSERT(sim_about(TELL_OPENED) >= 2);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(sim_text(TELL_OPENED), "histogram: the stream's parameters "));
+    ask_histogram(sim, 5, 6);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 0);
+}
+
+/* PROTOCOL 3.2: parameters that the filters refuse later are an event of each
+ * node that refuses them, at once; the old ones stay. */
+SCENARIO(new_parameters_are_refused, TREE)
+{
+    uint32_t stream = ask_histogram(sim, 0, 10);
+
+    CHECK_OK(sim_parameters(sim, stream, "%lf %lf %ud", 3., 2., 2u));
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(sim_text(TELL_FILTER_ERROR), "these stay"));
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    sim_send_all(sim, stream, 2, 4, 7);
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 3);
+    expect(sim, "\"%lf %lf %auld\" 0 10 [0, 0, 3, 0, ");
+    CHECK_OK(sim_parameters(sim, stream, "%lf %lf %ud", 0., 5., 2u));
+    sim_run(sim, 10);
+    sim_trace_only(sim, SIM_TRACE_DELIVER);
+    sim_send_all(sim, stream, 2, 4, 7);
+    sim_run(sim, 10);
+    expect(sim, "\"%lf %lf %auld\" 0 5 [0, 0, 0, 3, ");
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 3);
+}
+
+/* PROTOCOL 3.2, 12.3: `init` that fails in a back-end that joins later is an
+ * event, for each of them. */
+SCENARIO(a_joiner_refuses_its_parameters, TREE)
+{
+    uint32_t stream = ask_histogram(sim, 0, 10);
+
+    CHECK_OK(sim_parameters(sim, stream, "%lf %lf %ud", 3., 2., 2u));
+    sim_run(sim, 10);
+    sim_attach(sim, 1);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_run(sim, 100);
+    expect_told(sim, FILTER_ERROR, 4, 5);
+    sim_attach(sim, 0);
+    sim_run(sim, 2000);
+    expect_told(sim, FILTER_ERROR, 5, 6);
+}
+
+/* PROTOCOL 3.2, 5.1: `init` may take long; no node is lost, and the stream opens
+ * behind it. A packet that is sent meanwhile waits. */
+SCENARIO(init_may_take_long, TREE)
+{
+    uint32_t stream = 0;
+
+    sim_set_filter_ms(sim, 1, 5000);
+    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"sum"},
+                          .sync = COP_WAIT_FOR_ALL));
+    sim_run(sim, 10);
+    sim_send_int(sim, 2, stream, 1);
+    sim_run(sim, 4980);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
+    sim_set_filter_ms(sim, 1, 0);
+    sim_run(sim, 20);
+    expect_told(sim, OPENED, 1, 0);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
+    sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 4, stream, 1);
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3);
+}
+
+/* PROTOCOL 3.2: `init` of node `rank` does not return. The opening ends with
+ * `code` at `filter_ms`, or at open_timeout if that is earlier, and the stream
+ * leaves nothing behind. */
+static void hang_in_init(uint32_t rank, uint32_t filter_ms, int code)
+{
+    struct sim *sim = sim_launch(TREE, .times = {.filter_timeout_ms = filter_ms,
+                                                 .open_timeout_ms = 2000});
+    uint32_t stream = 0, other;
+
+    sim_set_filter_ms(sim, rank, 30000);
+    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"sum"},
+                          .sync = COP_WAIT_FOR_ALL));
+    sim_run(sim, (filter_ms < 2000 ? filter_ms : 2000) - 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
+    sim_run(sim, 10);
+    expect_told(sim, OPENED, 1, code == -ETIMEDOUT ? 0 : rank);
+    CHECK_IS(sim_code(TELL_OPENED), code);
+    if (code != -EIO) /* else it has failed everywhere */
+        CHECK_OK(sim_close(sim, 0, stream));
+    sim_set_filter_ms(sim, rank, 0);
+    sim_run(sim, 40000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        if (sim_is_alive(sim, i))
+            CU_ASSERT_PTR_NULL(node_members(sim_node(sim, i), stream));
+    other = sim_open_filter(sim, "sum");
+    sim_send_all(sim, other, 2, 4, 1);
+    sim_run(sim, 10);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, other), 3);
+    sim_end(sim);
+}
+
+TEST(init_does_not_return)
+{
+    for (uint32_t rank = 0; rank < 3; rank++)
+        hang_in_init(rank, 9000, -ETIMEDOUT);
+    hang_in_init(0, 1000, -ELIBBAD);
+    hang_in_init(1, 1000, -EIO);
+    hang_in_init(2, 1000, -ELIBBAD);
+}
+
 /* PROTOCOL 5.1: what comes while the filter computes is not lost, and a
  * stream that is closed meanwhile closes. */
 SCENARIO(a_stream_may_close_during_a_call, TREE)

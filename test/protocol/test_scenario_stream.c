@@ -220,9 +220,13 @@ SCENARIO(parameters_come_in_order_with_data, "0(1(2))")
     expect_trace(sim,
                  "[  1] 1 filter down stream 1 wave 1: from 0, gives 0 up, 1 "
                  "down\n"
+                 "[  1] 1 filter init stream 1, with \"%d\" 7, gives 0 up, 0 "
+                 "down\n"
                  "[  1] 1 filter down stream 1 wave 2: from 0, with \"%d\" 7, "
                  "gives 0 up, 1 down\n"
                  "[  2] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
+                 "down\n"
+                 "[  2] 2 filter init stream 1, with \"%d\" 7, gives 0 up, 0 "
                  "down\n"
                  "[  2] 2 filter down stream 1 wave 2: from 1, with \"%d\" 7, "
                  "gives 0 up, 1 down\n");
@@ -247,11 +251,15 @@ SCENARIO(parameters_wait_for_slow_data, "0(1(2))")
                  "down\n"
                  "[102] 2 filter down stream 1 wave 1: from 1, gives 0 up, 1 "
                  "down\n"
-                 "[201] 1 filter down stream 1 wave 3: from 0, with \"%d\" 7, "
-                 "gives 0 up, 1 down\n"
+                 "[201] 1 filter init stream 1, with \"%d\" 7, gives 0 up, 0 "
+                 "down\n"
                  "[202] 2 filter down stream 1 wave 2: from 1, gives 0 up, 1 "
                  "down\n"
-                 "[302] 2 filter down stream 1 wave 3: from 1, with \"%d\" 7, "
+                 "[202] 2 filter init stream 1, with \"%d\" 7, gives 0 up, 0 "
+                 "down\n"
+                 "[301] 1 filter down stream 1 wave 3: from 0, with \"%d\" 7, "
+                 "gives 0 up, 1 down\n"
+                 "[402] 2 filter down stream 1 wave 3: from 1, with \"%d\" 7, "
                  "gives 0 up, 1 down\n");
 }
 

@@ -135,6 +135,8 @@ DEFECT(launches_ill, TELLS(LAUNCHED), action->tell = TELL_LAUNCH_FAILED)
 DEFECT(count_one_less, UP && action->frame.count > 0, action->frame.count--)
 DEFECT(never_open, TELLS(OPENED), return SIM_DROP)
 DEFECT(opens_ill, TELLS(OPENED), action->code = -ELIBBAD)
+DEFECT(opens_anyway, TELLS(OPENED), action->code = 0)
+DEFECT(refuses_for_another, TELLS(OPENED), action->rank = 4)
 DEFECT(never_synced, TELLS(SYNCED), return SIM_DROP)
 DEFECT(always_lossy, TELLS(SYNCED), action->code = 1)
 DEFECT(names_another_loser,
@@ -463,6 +465,10 @@ static const struct oracle_case cases[] = {
      "the tree is 4 high, and was 3"},
     /* news for the front-end */
     {CALM VALUES SEND3 SYNC, opens_ill, 0, "stream 1 does not open"},
+    {CALM "+0 refuse stream=1 node=3\n" MAXIMA, opens_anyway, 0,
+     "stream 1 opens, and 3 has refused it"},
+    {CALM "+0 refuse stream=1 node=3\n" MAXIMA, refuses_for_another, 0,
+     "stream 1 does not open"},
     {CALM VALUES SEND3 SYNC, filter_fails, 0, "a filter failed"},
     {CALM VALUES SEND3 SYNC, stream_fails, 0, "stream 1 failed because of 0"},
     {CALM VALUES SEND3 SYNC, always_lossy, 0, "sync of 1 is 1"},
