@@ -102,7 +102,7 @@ static int receive(struct receiving *call,
             return -ENOMEM;
         }
         if (is_over(call))
-            return call->stream && call->stream->failed ? -EIO : -ENOTCONN;
+            return call->stream ? stream_error(call->stream) : -ENOTCONN;
         if (is_deserted(call))
             return -ENODEV;
         r = network_wait(network, is_done, call, deadline_ms);
@@ -160,5 +160,5 @@ int cop_stream_settle(struct cop_stream *stream)
         return r;
     r = driver_step(stream->network->driver, &event, NULL);
     network_leave(stream->network);
-    return r == -ENOENT ? -ENOTCONN : r;
+    return r == -ENOENT ? -EPIPE : r;
 }

@@ -60,7 +60,9 @@ int stream_error(const struct cop_stream *stream)
 {
     if (stream->failed)
         return -EIO;
-    return stream->closed || stream->released ? -ENOTCONN : 0;
+    if (stream->network->ended)
+        return -ENOTCONN;
+    return stream->closed || stream->released ? -EPIPE : 0;
 }
 
 void stream_enter(struct cop_stream *stream)
@@ -187,7 +189,7 @@ static int send_payload(struct cop_stream *stream,
     network_leave(network);
 out:
     payload_free(payload);
-    return r == -ENOENT ? -ENOTCONN : r;
+    return r == -ENOENT ? -EPIPE : r;
 }
 
 int cop_stream_send(struct cop_stream *stream,
@@ -251,11 +253,8 @@ int cop_stream_flush(struct cop_stream *stream)
     r = network_enter(stream->network);
     if (r < 0)
         return r;
-    if (stream->failed)
-        r = -EIO;
-    else if (stream->closed || stream->network->ended)
-        r = -ENOTCONN;
-    else
+    r = stream_error(stream);
+    if (r == 0)
         driver_flush(stream->network->driver);
     network_leave(stream->network);
     return r;
@@ -294,12 +293,9 @@ int cop_stream_unfinal(const struct cop_stream *stream,
     r = network_enter(network);
     if (r < 0)
         return r;
-    if (network->role != NODE_BACKEND)
-        r = -EPERM;
-    else if (stream->closed || network->ended)
-        r = -ENOTCONN;
-    else if (node_unfinal(driver_node(network->driver), stream->id,
-                          &packet_count, &byte_count) < 0)
+    r = network->role == NODE_BACKEND ? stream_error(stream) : -EPERM;
+    if (r == 0 && node_unfinal(driver_node(network->driver), stream->id,
+                               &packet_count, &byte_count) < 0)
         r = -EOPNOTSUPP;
     network_leave(network);
     if (r == 0 && packets)

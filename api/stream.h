@@ -46,8 +46,8 @@ struct cop_stream *stream_find(struct cop_network *network, uint32_t id);
 /* The stream with number `id`, made if there is none; NULL: out of memory. */
 struct cop_stream *stream_make(struct cop_network *network, uint32_t id);
 
-/* Why the stream cannot be used: -EIO: it has failed; -ENOTCONN: it is closed.
- * 0 if it is open. */
+/* Why the stream cannot be used: -EIO: it has failed; -ENOTCONN: the network has
+ * ended; -EPIPE: it is closed. 0 if it is open. */
 int stream_error(const struct cop_stream *stream);
 
 /* Begin or end a call on `stream`, which is not freed between them. The end of

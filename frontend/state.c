@@ -29,8 +29,11 @@ static int wait_told(struct asking *asking,
 
     r = network_wait(stream->network, is_told, asking,
                      network_deadline_ms(timeout_ms));
-    if (stream->root->state_number < asking->number)
-        return r == -EAGAIN ? r : stream->failed ? -EIO : -ENOTCONN;
+    if (stream->root->state_number < asking->number) {
+        if (r != -EAGAIN)
+            r = stream_error(stream);
+        return r < 0 ? r : -ENOTCONN;
+    }
     if (stream->root->state_code < 0)
         return stream->root->state_code;
     if (!stream->root->state.payload) {
@@ -64,5 +67,5 @@ int cop_stream_state(struct cop_stream *stream,
         r = wait_told(&asking, packet, timeout_ms);
     stream_leave(stream);
     network_leave(network);
-    return r == -ENOENT ? -ENOTCONN : r;
+    return r == -ENOENT ? -EPIPE : r;
 }

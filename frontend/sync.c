@@ -39,8 +39,9 @@ static int ended(const struct cop_stream *stream, struct cop_error *error)
                              "stream %u has failed: the event "
                              "COP_EVENT_STREAM_FAILED says why",
                              stream->id);
-    return cop_error_set(error, -ENOTCONN,
-                         "the stream was closed, or the network has ended");
+    if (stream_error(stream) == -EPIPE)
+        return cop_error_set(error, -EPIPE, "stream %u was closed", stream->id);
+    return cop_error_set(error, -ENOTCONN, "the network has ended");
 }
 
 static bool is_done(void *arg)

@@ -217,7 +217,8 @@ enum cop_event_type {
     COP_EVENT_BACKEND_LOST,   /* `rank`, a back-end, is no longer a member, for
                                  the same reasons */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined, and is a member of each
-                                 stream that was opened with `grow` */
+                                 stream that was opened with `grow`; `text` says
+                                 of how many */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
     COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
                                  names the links with which its packets may have
@@ -516,7 +517,8 @@ COP_API uint32_t cop_stream_id(const struct cop_stream *stream);
  *   -ENODEV    at the front-end: the stream has no living member; nothing was
  *              queued. If a member joins (`grow`), sends work again
  *   -EIO       the stream has failed: COP_EVENT_STREAM_FAILED says why
- *   -ENOTCONN  the stream was closed or the network has ended
+ *   -EPIPE     the stream was closed
+ *   -ENOTCONN  the network has ended
  *   -ENOMEM    out of memory; nothing was queued */
 COP_API int cop_stream_send(struct cop_stream *stream,
                             int32_t tag,
@@ -532,7 +534,7 @@ COP_API void cop_stream_set_send_timeout(struct cop_stream *stream,
                                          int timeout_ms);
 
 /* Write queued packets to the network now. Rarely needed: they are sent within
- * 1 ms anyway. Returns 0, or -EIO or -ENOTCONN as above. */
+ * 1 ms anyway. Returns 0, or -EIO, -EPIPE or -ENOTCONN as above. */
 COP_API int cop_stream_flush(struct cop_stream *stream);
 
 /* Receive the next packet of `stream`; the packet is the caller's.
@@ -550,8 +552,8 @@ COP_API int cop_stream_flush(struct cop_stream *stream);
  *              when the last member is lost (COP_EVENT_BACKEND_LOST). If a
  *              member joins (`grow`), packets can arrive again
  *   -EIO       the stream has failed, and nothing is left
- *   -ENOTCONN  the stream was closed or the network has ended, and nothing is
- *              left */
+ *   -EPIPE     the stream was closed, and nothing is left
+ *   -ENOTCONN  the network has ended, and nothing is left */
 COP_API int cop_stream_receive(struct cop_stream *stream,
                                struct cop_packet **packet,
                                int timeout_ms);
@@ -573,13 +575,15 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  *                in cop_stream_receive()
  *   -EOPNOTSUPP  the stream has a downstream filter that is not one-to-one
  *   -EIO         the stream has failed: COP_EVENT_STREAM_FAILED says why
- *   -ENOTCONN    the stream was closed or the network has ended */
+ *   -EPIPE       the stream was closed
+ *   -ENOTCONN    the network has ended */
 COP_API int cop_stream_sync(struct cop_stream *stream,
                             int timeout_ms,
                             struct cop_error *error);
 
 /* Declare every packet received so far as processed: for a back-end that
- * receives a command and then only sends. Returns 0 or -ENOTCONN. */
+ * receives a command and then only sends. Returns 0; -EPIPE if the stream was
+ * closed or has failed; or -ENOTCONN if the network has ended. */
 COP_API int cop_stream_settle(struct cop_stream *stream);
 
 /* The state of the front-end's filter, as its get_state or pack gives it:
@@ -601,7 +605,8 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
  *                nor COP_GUARANTEE_TOTAL
  *   -EIO         the filter could not pack it, or the stream has failed
  *   -ETIMEDOUT   packing it took longer than `filter_timeout`
- *   -ENOTCONN    the stream was closed or the network has ended
+ *   -EPIPE       the stream was closed
+ *   -ENOTCONN    the network has ended
  *   -EPERM       this is no front-end */
 COP_API int cop_stream_state(struct cop_stream *stream,
                              struct cop_packet **packet,
@@ -610,8 +615,8 @@ COP_API int cop_stream_state(struct cop_stream *stream,
 /* Give the stream's filters new parameters, in order with the packets sent.
  * Front-end only. If a filter's `init` fails with them in a node, the event is
  * COP_EVENT_FILTER_ERROR, and the filters of that node keep the parameters that
- * they had: set some that all take. Results as cop_stream_send(), but without -ENODEV: a member
- * that joins later gets the parameters. */
+ * they had: set some that all take. Results as cop_stream_send(), but without
+ * -ENODEV: a member that joins later gets the parameters. */
 COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       const char *format,
                                       ...);
@@ -628,7 +633,7 @@ COP_API enum cop_guarantee cop_stream_guarantee(const struct cop_stream *stream,
 /* How many packets and bytes this back-end has sent on an exact stream
  * (COP_GUARANTEE_WAVES) that the front-end has not accepted yet. The pointers
  * may be NULL. Returns 0, -EPERM at a front-end, -EOPNOTSUPP without
- * COP_GUARANTEE_WAVES, or -ENOTCONN. */
+ * COP_GUARANTEE_WAVES, or -EIO, -EPIPE or -ENOTCONN as cop_stream_send(). */
 COP_API int cop_stream_unfinal(const struct cop_stream *stream,
                                size_t *packets,
                                size_t *bytes);

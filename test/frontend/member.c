@@ -135,7 +135,7 @@ static void feed(struct cop_network *network,
     for (int i = 0; i < count; i++) {
         number = member_number(cop_network_rank(network), i);
         r = cop_stream_send(stream, TAG_FEED, "%ad", &number, 1);
-        if (r == -ENOTCONN)
+        if (r == -EPIPE || r == -ENOTCONN)
             return;
         if (r < 0)
             errx(1, "a number could not be sent: %s", strerror(-r));
@@ -241,6 +241,22 @@ static void close_all(struct cop_network *network, bool is_late)
     exit(0);
 }
 
+/* Send the results of calls on the stream `id`, which the front-end closes. */
+static void send_codes(struct cop_network *network,
+                       struct cop_stream *stream,
+                       uint32_t id)
+{
+    struct cop_stream *other = cop_network_stream(network, id);
+    struct cop_packet *packet;
+    int32_t codes[4];
+
+    codes[0] = cop_stream_receive(other, &packet, COP_FOREVER);
+    codes[1] = cop_stream_send(other, TAG_CODES, "");
+    codes[2] = cop_stream_flush(other);
+    codes[3] = cop_stream_settle(other);
+    cop_stream_send(stream, TAG_CODES, "%ad", codes, 4u);
+}
+
 /* Obey a packet that may end the node. Returns whether the node continues. */
 static bool goes_on(struct cop_network *network, int32_t tag)
 {
@@ -274,6 +290,9 @@ static bool obey_more(struct cop_network *network,
         return true;
     case TAG_KEPT:
         send_kept(stream);
+        return true;
+    case TAG_CODES:
+        send_codes(network, stream, (uint32_t)number);
         return true;
     default:
         return goes_on(network, cop_packet_tag(packet));

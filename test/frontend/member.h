@@ -32,6 +32,8 @@ enum {
                    when a send has no room for ms */
     TAG_KEPT,   /* "": "%auld": the number of packets sent for TAG_FILL, and of
                    these the packets and the bytes that are not final */
+    TAG_CODES,  /* "%d": "%ad", the results of receive, send, flush and settle
+                   on the stream of that number, once receive returns one */
     TAG_SPOUT,  /* "": it settles, then sends "%d", 1, until the stream ends */
 };
 

@@ -331,6 +331,36 @@ TEST(memory_of_large_packets_is_given_back)
 }
 #endif
 
+/* A closed stream is told from a network that has ended. */
+TEST(a_closed_stream_and_an_ended_network)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *asks = tree_open(network, COP_DO_NOT_WAIT, NULL);
+    struct cop_stream *other = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_error error = {""};
+    struct cop_packet *packet;
+    const int32_t *codes;
+    uint32_t count;
+
+    CU_ASSERT_EQUAL(tree_echo(other, 1), 4);
+    CHECK_OK(cop_stream_send(asks, TAG_CODES, "%d", (int)cop_stream_id(other)));
+    cop_stream_close(other);
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(cop_stream_receive(asks, &packet, TREE_PATIENCE_MS));
+        CHECK_OK(cop_packet_unpack(packet, "%ad", &codes, &count));
+        for (uint32_t k = 0; k < count; k++)
+            CU_ASSERT_EQUAL(codes[k], -EPIPE);
+        cop_packet_free(packet);
+    }
+    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
+    CHECK_IS(cop_stream_flush(asks), -ENOTCONN);
+    CHECK_IS(cop_stream_set_parameters(asks, "%d", 1), -ENOTCONN);
+    CHECK_IS(cop_stream_state(asks, &packet, 0), -ENOTCONN);
+    CHECK_IS(cop_stream_sync(asks, 0, &error), -ENOTCONN);
+    tree_check_says(error.text, "the network has ended");
+    tree_free(network);
+}
+
 int main(void)
 {
     tree_own_filters();

@@ -146,7 +146,7 @@ static void answer(uint32_t flow, uint32_t number, uint32_t items)
     else
         r = send_parts(flow, part_count(tally->rank, flow, number, items));
     sent->settled = sent->sent;
-    if (r < 0 && r != -ENOTCONN)
+    if (r < 0 && r != -EPIPE && r != -ENOTCONN)
         wrong("flow %u: the answer to command %u: %s", flow, number,
               strerror(-r));
 }
@@ -167,7 +167,7 @@ static void send_unasked(uint32_t flow)
         r = send_sum(flow, 0);
     else
         r = send_parts(flow, 1);
-    if (r < 0 && r != -ENOTCONN)
+    if (r < 0 && r != -EPIPE && r != -ENOTCONN)
         wrong("flow %u: unsolicited packet %u: %s", flow, from, strerror(-r));
     flows[flow].due_ms = now_ms() + 1 + draw(&seed, UNASKED_MS);
 }
