@@ -194,10 +194,18 @@ int listener_new(struct listener **out,
     if (r < 0) {
         free(listener);
         close(fd);
-        return cop_error_set(error, r,
-                             "no address of this host can be used for links "
-                             "(networks \"%s\"): %s",
-                             networks, strerror(-r));
+        if (r != -EADDRNOTAVAIL || *networks)
+            return cop_error_set(
+                error, r,
+                "no address of this host can be used for links (networks "
+                "\"%s\"): %s; put a network of this host into launch.networks, "
+                "as \"ip address\" shows it, or leave it NULL for all",
+                networks, strerror(-r));
+        return cop_error_set(
+            error, r,
+            "no address of this host can be used for links: no network "
+            "interface is up but loopback; bring one up (\"ip link\" shows "
+            "them), or name no other host in the topology");
     }
     listener->loop = loop;
     listener->networks = networks;

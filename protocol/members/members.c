@@ -1,5 +1,6 @@
 /* members.c - the members of each stream, and the branch that each is on. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,6 +294,7 @@ static void admit_joined(struct node *node, const struct ranks *joined)
 {
     struct control control = {.type = CONTROL_ENTER};
     uint32_t rank = RANK_NONE;
+    char text[80];
 
     if (ranks_copy(&control.ranks, joined) < 0 ||
         list_growing(node, &control) < 0 ||
@@ -300,8 +302,11 @@ static void admit_joined(struct node *node, const struct ranks *joined)
         node->failed = true;
     else
         downward_control(node, &control);
+    snprintf(text, sizeof(text),
+             "a back-end has joined, and enters %u of the open streams",
+             control.stream_count);
     while ((rank = ranks_after(joined, rank)) != RANK_NONE)
-        node_tell(node, TELL_BACKEND_JOINED, rank, 0, NULL);
+        node_tell(node, TELL_BACKEND_JOINED, rank, 0, text);
     control_fini(&control);
 }
 

@@ -60,10 +60,11 @@ static struct cop_stream *open_grow(struct cop_network *network,
 
 static void await_joiners(struct cop_network *network, int count)
 {
-    struct cop_event event;
+    struct cop_event event = COP_EVENT_INIT;
 
     while (count-- > 0)
         CHECK_OK(tree_await(network, COP_EVENT_BACKEND_JOINED, &event));
+    tree_check_says(event.text, "a back-end has joined, and enters ");
 }
 
 /* Joiners become members only of streams that grow and of new streams. */

@@ -92,6 +92,8 @@ TEST(wrong_options_are_named)
     WRONG(-EINVAL, "\"BEST\" is unknown: use one of NHI-WM, NHI-WR,",
           bad.reconfiguration = "BEST");
     WRONG(-EINVAL, "10.0.0.0/99", bad.networks = "10.0.0.0/99");
+    WRONG(-EADDRNOTAVAIL, "put a network of this host into launch.networks",
+          bad.networks = "203.0.113.0/24");
     WRONG(-E2BIG, "99999999x99999999",
           bad.topology_shape = "99999999x99999999");
     WRONG(-EINVAL, "", bad.topology_shape = NULL; bad.topology_text = "a:0;");
