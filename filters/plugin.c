@@ -3,11 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "filters/elf.h"
 #include "wire/limits.h"
 
 #define SYMBOL "coppice_filter"
@@ -141,9 +143,17 @@ static int open_file(void **library,
                      struct cop_error *error)
 {
     const struct cop_filter *const *symbol;
+    uint64_t has, needs;
     void *opened;
     int r;
 
+    if (elf_is_cut(path, &has, &needs))
+        return cop_error_set(error, -ENOEXEC,
+                             "filter \"%s\": %s is cut short: it has %" PRIu64
+                             " bytes, and its program headers need %" PRIu64
+                             "; look whether the disk or a quota is full, and "
+                             "install it again",
+                             name, path, has, needs);
     opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!opened)
         return cop_error_set(error, -ENOEXEC,

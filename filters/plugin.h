@@ -14,7 +14,7 @@ struct plugin; /* opaque */
  * message of the dynamic linker, and the remedy:
  *   -EINVAL   `name` is empty or too long, or has a '/'
  *   -ENOENT   none of the directories has it
- *   -ENOEXEC  it cannot be opened, or is not a filter of this ABI
+ *   -ENOEXEC  it is cut short, cannot be opened, or is not a filter of this ABI
  *   -ENOMEM   out of memory */
 int plugin_open(struct plugin **out,
                 const char *directories,

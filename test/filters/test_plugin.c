@@ -2,6 +2,8 @@
 #include "filters/plugin.h"
 
 #include <errno.h>
+#include <link.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "test/check.h"
@@ -95,6 +97,121 @@ TEST(other_versions_are_refused)
 {
     REFUSED(bad, "bad_abi", -ENOEXEC, "ABI 77", "compile it again");
     REFUSED(bad, "bad_size", -ENOEXEC, "24 bytes", "sizeof");
+}
+
+/* Read the file `path` into `out`, which has `room` bytes; returns its length. */
+static size_t read_file(const char *path, unsigned char *out, size_t room)
+{
+    FILE *file = fopen(path, "r");
+    size_t len;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    len = fread(out, 1, room, file);
+    CU_ASSERT_FATAL(len < room && !ferror(file));
+    fclose(file);
+    return len;
+}
+
+static void write_file(const char *path, const unsigned char *bytes, size_t len)
+{
+    FILE *file = fopen(path, "w");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL_FATAL(fwrite(bytes, 1, len, file), len);
+    CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+}
+
+/* A filter's file, in a directory of its own. */
+struct copy {
+    char directory[32];
+    char path[64];
+    unsigned char bytes[1 << 20];
+    size_t len;
+};
+
+static struct copy *copy_new(void)
+{
+    struct copy *copy = calloc(1, sizeof(*copy));
+    char path[sizeof(bad) + 16];
+
+    strcpy(copy->directory, "/tmp/coppice-cut-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(copy->directory));
+    snprintf(copy->path, sizeof(copy->path), "%s/echo.so", copy->directory);
+    snprintf(path, sizeof(path), "%s/echo.so", bad);
+    copy->len = read_file(path, copy->bytes, sizeof(copy->bytes));
+    return copy;
+}
+
+static void copy_free(struct copy *copy)
+{
+    CHECK_OK(unlink(copy->path));
+    CHECK_OK(rmdir(copy->directory));
+    free(copy);
+}
+
+/* A file that was cut off, at whatever length, is refused and kills nobody. A
+ * file that lacks only what is not mapped can be opened. */
+TEST(a_cut_file_is_refused)
+{
+    struct copy *copy = copy_new();
+    struct plugin *plugin;
+    struct cop_error error;
+    size_t least = SIZE_MAX, said = 0;
+    int r;
+
+    for (size_t len = 0; len <= copy->len; len += len < 1024 ? 7 : 61) {
+        write_file(copy->path, copy->bytes, len);
+        error.text[0] = '\0';
+        r = plugin_open(&plugin, copy->directory, "echo", &error);
+        if (r == 0) {
+            plugin_close(plugin);
+            least = len < least ? len : least;
+            continue;
+        }
+        CHECK_IS(r, -ENOEXEC);
+        CU_ASSERT(len < least);
+        said += strstr(error.text, "is cut short: it has ") != NULL;
+    }
+    CU_ASSERT(said > 100);
+    write_file(copy->path, copy->bytes, copy->len);
+    CHECK_OK(plugin_open(&plugin, copy->directory, "echo", NULL));
+    plugin_close(plugin);
+    copy_free(copy);
+}
+
+/* Nor does a file kill anybody whose program headers name what is not there. */
+TEST(program_headers_are_not_trusted)
+{
+    static const uint64_t wrong[] = {UINT64_MAX, UINT64_MAX - 7,
+                                     INT64_MAX,  UINT64_C(1) << 63,
+                                     UINT32_MAX, 1 << 24};
+    struct copy *copy = copy_new();
+    ElfW(Ehdr) header;
+    ElfW(Phdr) part;
+    size_t at;
+
+    memcpy(&header, copy->bytes, sizeof(header));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        for (int field = 0; field < 3; field++) {
+            struct copy *spoilt = malloc(sizeof(*spoilt));
+
+            memcpy(spoilt, copy, sizeof(*spoilt));
+            at = header.e_phoff;
+            memcpy(&part, copy->bytes + at, sizeof(part));
+            if (field == 0)
+                part.p_offset = wrong[i];
+            else if (field == 1)
+                part.p_filesz = wrong[i];
+            memcpy(spoilt->bytes + at, &part, sizeof(part));
+            if (field == 2)
+                memcpy(spoilt->bytes + offsetof(ElfW(Ehdr), e_phoff), &wrong[i],
+                       sizeof(header.e_phoff));
+            write_file(copy->path, spoilt->bytes, copy->len);
+            REFUSED(copy->directory, "echo", -ENOEXEC, "is cut short");
+            free(spoilt);
+        }
+    }
+    copy_free(copy);
 }
 
 /* File and filter must agree on the name. */
