@@ -570,6 +570,23 @@ static int gather_each(struct wave *wave, uint64_t epoch, struct wave_set *set)
     return r;
 }
 
+/* When the oldest waves of the oldest epoch must be released. */
+static uint64_t next_due_ms(const struct wave *wave)
+{
+    uint64_t epoch = lowest_wave(wave) >> PACKET_WAVE_BITS;
+    uint64_t next = UINT64_MAX;
+
+    for (uint32_t i = 0; i < wave->inlet_count; i++) {
+        const struct inlet *inlet = &wave->inlets[i];
+        uint64_t due = due_ms(wave, inlet);
+
+        if (due < next &&
+            fifo_peek(&inlet->fifo)->wave >> PACKET_WAVE_BITS == epoch)
+            next = due;
+    }
+    return next;
+}
+
 /* At the deadline, or when every child that counts has one: a wave of each, of
  * the oldest epoch. So a member is in a set once. With a set of two epochs a
  * sync could return before packets that were sent ahead of its marker (PROTOCOL
@@ -591,10 +608,7 @@ static int take_timed(struct wave *wave,
         (all || hurry || now_ms >= wave->deadline_ms))
         r = gather_each(wave, epoch, set);
     drop_empty(wave);
-    wave->deadline_ms = UINT64_MAX;
-    for (uint32_t i = 0; i < wave->inlet_count; i++)
-        if (wave->deadline_ms > due_ms(wave, &wave->inlets[i]))
-            wave->deadline_ms = due_ms(wave, &wave->inlets[i]);
+    wave->deadline_ms = next_due_ms(wave);
     if (r < 0 || set->count == 0)
         return r;
     number_timed(wave, epoch, set);

@@ -324,6 +324,22 @@ PAIR(a_timed_set_has_whole_waves, COP_TIME_OUT)
     CU_ASSERT_EQUAL(set.contributors, 1);
 }
 
+/* PROTOCOL 4.6: while an older epoch waits for the rest of a wave, a later one
+ * has no deadline. */
+PAIR(a_later_epoch_has_no_deadline, COP_TIME_OUT)
+{
+    struct wave_set set;
+
+    put_frame(wave, 0, 10, 1, 0, 1);
+    put_packet(wave, 1, UINT64_C(1) << PACKET_WAVE_BITS | 1);
+    CHECK_IS(wave_take(wave, 100, false, &set), 0);
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), UINT64_MAX);
+    put_packet(wave, 0, 1);
+    CHECK_IS(wave_take(wave, 100, false, &set), 1);
+    CU_ASSERT_EQUAL(set.count, 2);
+    CU_ASSERT_EQUAL(wave_deadline_ms(wave), 100);
+}
+
 /* PROTOCOL 4.6: what a lost child left is released at once and alone, since its
  * members may send by another child. */
 PAIR(what_a_child_left_is_a_timed_set, COP_TIME_OUT)
