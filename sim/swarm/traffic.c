@@ -487,6 +487,15 @@ static bool takes_part(const struct sim *sim,
     return false;
 }
 
+/* As cop_stream_open() does with a stream that does not open. */
+static void close_refused(struct sim *sim, void *arg)
+{
+    struct traffic_stream *stream = arg;
+
+    stream->closing = true;
+    sim_close(sim, 0, stream->id);
+}
+
 static void told_opened(const struct traffic *traffic,
                         struct sim *sim,
                         struct traffic_stream *stream,
@@ -494,8 +503,10 @@ static void told_opened(const struct traffic *traffic,
 {
     stream->opened = true;
     stream->closed |= tell->code < 0;
-    if (tell->code == -ELIBBAD && is_refusal(stream, tell))
+    if (tell->code == -ELIBBAD && is_refusal(stream, tell)) {
+        sim_at(sim, sim_now_ms(sim), close_refused, stream);
         return;
+    }
     if (tell->code == 0 && stream->has_refused && traffic->calm &&
         takes_part(sim, stream, stream->refuser))
         sim_fail(sim, "stream %u opens, and %u has refused it", stream->id,
