@@ -57,7 +57,6 @@ static int take_credit(struct node *node,
                           credit.bytes);
         upward_pump(node, stream);
         upward_run(node, stream);
-        launch_try_end(node);
         return r;
     }
     branch = stream_branch(stream, peer->slot);

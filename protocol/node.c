@@ -223,7 +223,6 @@ static void filter_call_ended(struct node *node, const struct event *event)
         downward_pending(node, stream);
     }
     upward_run_queued(node);
-    launch_try_end(node);
 }
 
 /* ---- time ---- */
@@ -496,6 +495,8 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     r = dispatch_event(node, event);
     if (node->recovering != RECOVERY_NOT)
         recovery_check(node);
+    if (node->leaving)
+        launch_try_end(node);
     if (node->hopeless && !node->ended)
         accept_end_hopeless(node);
     if (node->heal.suspicion.stale)

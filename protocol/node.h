@@ -163,7 +163,8 @@ enum event_type {
     EVENT_SYNC,       /* stream; result: the marker's sequence */
     EVENT_STATE,      /* stream; result: the least sequence of TELL_STATE */
     EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it, when
-                         all that it has sent is final. Asked again: at once */
+                         all that it has sent is accepted (11.6). Asked again:
+                         at once */
 };
 
 struct event {
@@ -262,7 +263,8 @@ enum tell_type {
     TELL_FILTER_ERROR,   /* rank, stream, text */
     TELL_STREAM_FAILED,  /* rank, stream, text: why it has ended (11.5) */
     TELL_NODE_REFUSED,   /* rank, text: it broke the protocol */
-    TELL_ENDED,          /* text: no more news follows */
+    TELL_ENDED,          /* text: no more news follows. code 1: a back-end has
+                            left, with everything accepted (11.6) */
 };
 
 struct action {

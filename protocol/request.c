@@ -182,30 +182,42 @@ static int request_taken(struct node *node, const struct event *event)
     return 0;
 }
 
+/* Back-end: leave the network (11.6). Asked again: at once. */
+static void request_leave(struct node *node)
+{
+    if (node->leaving) {
+        launch_end(node, "this back-end has left, before the front-end had "
+                         "accepted everything");
+        return;
+    }
+    node->leaving = true;
+    for (size_t i = 1; i < node->stream_count; i++) {
+        downward_drop(node, node->streams[i]);
+        settle_try(node, node->streams[i]);
+    }
+    farewell_begin(node);
+}
+
 static int request_shutdown(struct node *node)
 {
     if (node->role == NODE_COMMNODE)
         return -EPERM;
-    if (node->role == NODE_BACKEND && node->farewell) {
-        launch_end(node, "this back-end has left, before the front-end knew");
-        return 0;
-    }
     if (node->role == NODE_BACKEND) {
-        if (node->leaving) /* asked again: drop packets that are not final */
-            launch_end(node, "this back-end has left the network");
-        node->leaving = true;
-        farewell_begin(node);
-        launch_try_end(node);
+        request_leave(node);
         return 0;
     }
     if (!node->launched) {
         launch_end(node, "the launch was given up");
         return 0;
     }
-    if (node->closing)
+    if (node->closing) {
         launch_end(node, "the front-end has ended the network");
-    else
-        downward_control(node, &(struct control){.type = CONTROL_SHUTDOWN});
+        return 0;
+    }
+    for (size_t i = 0; i < node->stream_count; i++)
+        if (node->streams[i]->exact) /* a leaver must know what is final */
+            exact_beat(node, node->streams[i]);
+    downward_control(node, &(struct control){.type = CONTROL_SHUTDOWN});
     return 0;
 }
 

@@ -90,6 +90,7 @@ struct node {
     bool closing;  /* SHUTDOWN was seen */
     bool leaving;  /* a back-end whose application leaves ... */
     struct farewell *farewell; /* ... and its last totals; or NULL */
+    bool parted;               /* the front-end keeps them: LEFT was read */
     bool ended;
     uint32_t next_rank;
     uint64_t begin_ms;           /* when it started */

@@ -152,6 +152,8 @@ int sim_shutdown(struct sim *sim, uint32_t index)
 {
     struct event event = {.type = EVENT_SHUTDOWN};
 
+    if (index > 0 && node_at(sim, index))
+        sim->nodes[index]->leaving = true;
     return ask_node(sim, index, &event, NULL, "shutdown");
 }
 
@@ -332,7 +334,8 @@ static void run_app(struct sim *sim, struct world_node *node)
     while (node->state == WORLD_ALIVE) {
         if (!send_unsent(sim, node) && !node->app.two_threads)
             return;
-        if (node->state != WORLD_ALIVE || node->app.by_hand || node->busy)
+        if (node->state != WORLD_ALIVE || node->app.by_hand || node->busy ||
+            node->leaving)
             return;
         if (!node->in_receive) {
             node->in_receive = true;

@@ -415,6 +415,11 @@ bool sim_is_frozen(const struct sim *sim, uint32_t index)
     return sim->nodes[index]->frozen_ms > sim->now_ms;
 }
 
+bool sim_is_leaving(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->leaving;
+}
+
 size_t sim_waiting(const struct sim *sim, uint32_t index)
 {
     const struct world_queue *queue = &sim->nodes[index]->arrived;

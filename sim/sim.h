@@ -253,8 +253,12 @@ int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence);
 int sim_ask_state(struct sim *sim, uint32_t stream);
 /* Back-end: declare the packets taken from the stream as processed. */
 int sim_settle(struct sim *sim, uint32_t index, uint32_t stream);
-/* Front-end: end the network. Back-end: leave it. */
+/* Front-end: end the network. Back-end: leave it; its application takes no
+ * more packets. */
 int sim_shutdown(struct sim *sim, uint32_t index);
+
+/* Whether the application of `index` has asked to leave. */
+bool sim_is_leaving(const struct sim *sim, uint32_t index);
 
 /* Send values, if there is credit now. */
 int sim_send(struct sim *sim,

@@ -539,7 +539,7 @@ void world_stop(struct sim *sim,
             world_let_go(sim, node, i, cut, cut ? "reset" : "end of file");
     /* The application may still take what its node had delivered. */
     while (world_queue_take(&node->arrived, &packet)) {
-        if (!cut && !node->app.by_hand && sim->watch.taken)
+        if (!cut && !node->app.by_hand && !node->leaving && sim->watch.taken)
             sim->watch.taken(sim, node->index, packet.stream, &packet.frame,
                              sim->watch.arg);
         frame_fini(&packet.frame);

@@ -87,8 +87,9 @@ struct world_node {
     struct world_queue arrived; /* delivered, not taken */
     struct world_queue unsent;
     bool in_receive;
-    bool in_app; /* its code is running */
-    bool busy;   /* with `in_hand` */
+    bool in_app;  /* its code is running */
+    bool busy;    /* with `in_hand` */
+    bool leaving; /* it takes nothing more */
     struct world_packet in_hand;
     /* an observer, which has no machine */
     struct frame question;

@@ -260,7 +260,7 @@ static void give_up_gone(struct node *node,
     else if (!node->launched)
         launch_lost(node, columns->ranks[0], text);
     else if (!node->closing && ranks.count > 0)
-        member_give_up(node, &ranks, text);
+        member_give_up(node, CONTROL_LOST, &ranks, text);
     ranks_fini(&ranks);
 }
 

@@ -445,12 +445,29 @@ int launch_table(struct node *node, struct frame *frame)
     return 0;
 }
 
+/* Whether this back-end has sent all its packets. */
+static bool is_drained(const struct node *node)
+{
+    for (size_t i = 0; i < node->stream_count; i++)
+        if (!upward_is_drained(node->streams[i]))
+            return false;
+    return !node->filter.is_out && retain_is_done(node);
+}
+
+/* Whether a back-end leaves, and the front-end has accepted everything that it
+ * must before (11.6). */
+static bool has_left(const struct node *node)
+{
+    return node->leaving && is_drained(node) &&
+           (!node->farewell || node->parted);
+}
+
 /* Tell the shell; `code` is 0 or -ETIMEDOUT. */
 static void exit_node(struct node *node, int code, const char *text)
 {
     observer_end(node);
     node->ended = true;
-    node_tell(node, TELL_ENDED, node->rank, 0, text);
+    node_tell(node, TELL_ENDED, node->rank, 0, text)->code = has_left(node);
     node_act(node, ACTION_EXIT)->code = code;
 }
 
@@ -488,15 +505,6 @@ void launch_end(struct node *node, const char *text)
     exit_node(node, 0, text);
 }
 
-/* Whether this back-end has sent all its packets. */
-static bool is_drained(const struct node *node)
-{
-    for (size_t i = 0; i < node->stream_count; i++)
-        if (!upward_is_drained(node->streams[i]))
-            return false;
-    return !node->filter.is_out && retain_is_done(node);
-}
-
 /* Whether a child is ready. Those that still ask get END. */
 static bool has_ready_child(const struct node *node)
 {
@@ -513,5 +521,7 @@ void launch_try_end(struct node *node)
     if (node->closing && !has_ready_child(node))
         launch_end(node, "the front-end has ended the network");
     else if (node->leaving && is_drained(node) && !farewell_waits(node))
-        launch_end(node, "this back-end has left the network");
+        launch_end(node, node->farewell
+                             ? "its totals are larger than a packet may be"
+                             : "this back-end has left the network");
 }

@@ -125,6 +125,7 @@ int control_encode(const struct control *control, struct frame *out)
             control->markers, control->stream_count, control->epochs,
             control->stream_count);
     case CONTROL_LOST:
+    case CONTROL_LEFT:
         return packet_pack(&out->payload, LOST_FORMAT,
                            ranks_pairs(&control->ranks),
                            pair_count(&control->ranks));
@@ -266,6 +267,7 @@ static int decode_packet(struct cop_packet *packet, struct control *control)
     case CONTROL_ENTER:
         return decode_enter(packet, control);
     case CONTROL_LOST:
+    case CONTROL_LEFT:
         return decode_lost(packet, control);
     case CONTROL_SHUTDOWN:
         return 0;
@@ -284,7 +286,7 @@ int control_decode(const struct frame *frame, struct control *out)
     struct cop_packet *packet = NULL;
     int r;
 
-    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_REDO)
+    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_LEFT)
         return -EBADMSG;
     control.type = (enum control_type)frame->tag;
     r = packet_open(&packet, frame->payload);

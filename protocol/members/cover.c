@@ -191,7 +191,7 @@ static void give_up_oldest(struct node *node)
     if (ranks_copy(&ranks, &node->uncovered[0].ranks) < 0)
         node->failed = true;
     else
-        member_give_up(node, &ranks, text);
+        member_give_up(node, CONTROL_LOST, &ranks, text);
     ranks_fini(&ranks);
 }
 

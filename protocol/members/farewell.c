@@ -282,7 +282,7 @@ static int part_with(struct node *node,
     if (r == 0)
         r = ranks_add(&ranks, rank, rank);
     if (r == 0)
-        member_give_up(node, &ranks, "it has left");
+        member_give_up(node, CONTROL_LEFT, &ranks, "it has left");
     ranks_fini(&ranks);
     return r;
 }

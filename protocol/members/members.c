@@ -100,10 +100,11 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
 }
 
 void member_give_up(struct node *node,
+                    enum control_type how,
                     const struct ranks *ranks,
                     const char *text)
 {
-    struct control control = {.type = CONTROL_LOST};
+    struct control control = {.type = how};
     uint32_t rank = RANK_NONE;
 
     if (ranks_copy(&control.ranks, ranks) < 0 ||
@@ -140,12 +141,12 @@ static void remove_lost(struct node *node,
     members_changed(node, stream);
 }
 
-void member_lost(struct node *node, const struct ranks *ranks)
+void member_lost(struct node *node, const struct ranks *ranks, bool left)
 {
     if (node->role == NODE_BACKEND && ranks_has(ranks, node->rank)) {
-        launch_end(node, node->farewell
-                             ? "this back-end has left the network"
-                             : "the front-end has given this back-end up");
+        node->parted = left;
+        launch_end(node, left ? "this back-end has left the network"
+                              : "the front-end has given this back-end up");
         return;
     }
     if (ranks_subtract(&node->backends, ranks) < 0 ||

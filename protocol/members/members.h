@@ -34,13 +34,15 @@ void member_forget(struct node *node, struct peer *peer);
  * `text` says why the link ended. */
 void member_lost_child(struct node *node, struct peer *peer, const char *text);
 
-/* Front-end: give back-ends up for good (11.1); `text` says why. */
+/* Front-end: give back-ends up for good (11.1); `text` says why. `how`:
+ * CONTROL_LOST or CONTROL_LEFT. */
 void member_give_up(struct node *node,
+                    enum control_type how,
                     const struct ranks *ranks,
                     const char *text);
 
-/* Handle LOST: remove `ranks` from every set of members (11.2). */
-void member_lost(struct node *node, const struct ranks *ranks);
+/* Handle LOST and LEFT: remove `ranks` from every set of members (11.2). */
+void member_lost(struct node *node, const struct ranks *ranks, bool left);
 
 /* Handle ENTER: its back-ends become members (12.3). */
 void member_enter(struct node *node, const struct control *control);
@@ -98,15 +100,15 @@ void farewell_collect(struct node *node,
                       const struct event *event);
 
 /* Everything was sent: continue the farewell. Returns false if the node may end
- * without one; after FAREWELL, LOST ends the node. */
+ * without one; after FAREWELL, LEFT ends the node. */
 bool farewell_waits(struct node *node);
 
 /* Repeat FAREWELL. */
 void farewell_beat(struct node *node);
 
 /* Handle FAREWELL of a back-end below `peer`: forward it; at the front-end,
- * keep the totals and declare the back-end lost. `frame` is borrowed. Returns 0
- * or an error as in intake.c. */
+ * keep the totals and send LEFT. `frame` is borrowed. Returns 0 or an error as
+ * in intake.c. */
 int farewell_take(struct node *node,
                   const struct peer *peer,
                   const struct frame *frame);

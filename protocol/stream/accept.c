@@ -321,6 +321,7 @@ void accept_run(struct node *node, struct stream *stream)
 {
     bool more = !stream->exact->accept.hopeless;
 
+    answer_sync(node, stream); /* all members may have ended the epoch before */
     while (more && stream->loaded && !stream->closing &&
            upward_may_release(node, stream)) {
         if (node->filter.is_out &&

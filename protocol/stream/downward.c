@@ -131,6 +131,12 @@ void downward_taken(struct node *node, struct stream *stream, size_t len)
     downward_return_credit(node, stream, len);
 }
 
+void downward_drop(struct node *node, struct stream *stream)
+{
+    stream->app.untaken = 0;
+    downward_taken(node, stream, 0);
+}
+
 /* The lowest cursor of the children that get packets. */
 static uint64_t lowest_cursor(const struct node *node,
                               const struct stream *stream)
@@ -300,7 +306,8 @@ static int downward_apply(struct node *node,
         member_enter(node, control);
         return 0;
     case CONTROL_LOST:
-        member_lost(node, &control->ranks);
+    case CONTROL_LEFT:
+        member_lost(node, &control->ranks, control->type == CONTROL_LEFT);
         return 0;
     case CONTROL_REDO: {
         struct stream *stream = node_stream(node, control->stream);
@@ -367,6 +374,8 @@ void downward_commit(struct node *node,
     }
     stream->down.passed = frame.number;
     stream->down.unreturned += credit;
+    if (node->leaving)
+        downward_drop(node, stream);
     if (frame.type == FRAME_MARKER) {
         struct msg_marker marker;
 
@@ -375,9 +384,9 @@ void downward_commit(struct node *node,
         stream->app.marker = (struct mark){marker.number, marker.epoch};
         if (stream->exact && retain_marker(node, stream, &frame))
             upward_settle(node, stream);
-        else
-            settle_try(node, stream);
-    } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY)) {
+        settle_try(node, stream);
+    } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY) &&
+               !node->leaving) {
         stream->app.untaken++;
         action = node_act(node, ACTION_DELIVER);
         action->stream = stream->definition.id;

@@ -473,12 +473,10 @@ void exact_rise(struct node *node,
         return;
     exact->final = final;
     exact->final_due = true;
-    if (node->role == NODE_BACKEND) {
+    if (node->role == NODE_BACKEND)
         retain_final(exact);
-        launch_try_end(node);
-    } else if (at_once) {
+    else if (at_once)
         send_final(node, stream);
-    }
 }
 
 void exact_beat(struct node *node, struct stream *stream)

@@ -199,6 +199,10 @@ void retain_settle(struct node *node,
                    struct stream *stream,
                    struct mark marker);
 
+/* This back-end leaves, or has settled a marker since: it ends its present
+ * epoch too (16.12). */
+void retain_leave(struct node *node, struct stream *stream);
+
 /* A marker has arrived. Returns whether this node did not count yet: then the
  * marker needs no settling (16.11). */
 bool retain_marker(struct node *node,

@@ -119,9 +119,10 @@ void retain_redo(struct node *node, struct stream *stream)
         put_again(node, stream, packet);
 }
 
-void retain_settle(struct node *node, struct stream *stream, struct mark marker)
+/* Put OVER in each epoch before `epoch` that has none of this node. */
+static void end_epochs(struct node *node, struct stream *stream, uint32_t epoch)
 {
-    for (; stream->up.epoch < marker.epoch; stream->up.epoch++) {
+    for (; stream->up.epoch < epoch; stream->up.epoch++) {
         upward_emit(
             node, stream,
             (struct frame){
@@ -133,6 +134,19 @@ void retain_settle(struct node *node, struct stream *stream, struct mark marker)
             });
         stream->up.count = 0;
     }
+}
+
+void retain_settle(struct node *node, struct stream *stream, struct mark marker)
+{
+    end_epochs(node, stream, marker.epoch);
+}
+
+void retain_leave(struct node *node, struct stream *stream)
+{
+    if (!stream->exact->retain.entered || stream->closing)
+        return;
+    end_epochs(node, stream, stream->settle.settled.epoch + 1);
+    upward_pump(node, stream);
 }
 
 /* Whether the marker names this node. A damaged list names no node. */
@@ -199,9 +213,13 @@ void retain_close(struct stream *stream)
 
 bool retain_is_done(const struct node *node)
 {
-    for (size_t i = 0; i < node->stream_count; i++)
-        if (node->streams[i]->exact &&
-            kept_now(&node->streams[i]->exact->retain.kept).count > 0)
+    for (size_t i = 0; i < node->stream_count; i++) {
+        struct kept_sum now = {0};
+
+        if (node->streams[i]->exact)
+            now = kept_now(&node->streams[i]->exact->retain.kept);
+        if (now.count > now.overs)
             return false;
+    }
     return true;
 }

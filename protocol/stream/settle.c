@@ -433,7 +433,8 @@ static bool has_dealt(const struct node *node, const struct stream *stream)
                         ? stream->app.settle_at
                         : node->receive_at;
 
-    return stream->app.untaken == 0 && said >= stream->app.taken_at;
+    return node->leaving ||
+           (stream->app.untaken == 0 && said >= stream->app.taken_at);
 }
 
 /* Front-end: the sync returns. What was lost since the last one counts, in all
@@ -515,10 +516,13 @@ static void try_settle_internal(struct node *node, struct stream *stream)
 void settle_try(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND) {
-        if (stream->app.marker.number && stream->active && stream->loaded &&
-            has_dealt(node, stream) && upward_is_idle(node, stream) &&
-            wave_bytes(stream->up.wave) == 0)
+        if (!stream->active || !stream->loaded ||
+            !upward_is_idle(node, stream) || wave_bytes(stream->up.wave) > 0)
+            return;
+        if (stream->app.marker.number && has_dealt(node, stream))
             upward_settle(node, stream);
+        if (node->leaving && stream->exact)
+            retain_leave(node, stream);
         return;
     }
     if (stream->settle.hurried > stream->settle.settled.number ||

@@ -252,6 +252,10 @@ void downward_stable(struct node *node, struct stream *stream, uint64_t number);
 /* A back-end's application took `len` bytes: return their credit. */
 void downward_taken(struct node *node, struct stream *stream, size_t len);
 
+/* This back-end leaves: return the credit of all packets that its application
+ * has not taken. */
+void downward_drop(struct node *node, struct stream *stream);
+
 /* The parent is lost: no credit is returned for its packets. */
 void downward_orphaned(struct node *node, struct stream *stream);
 

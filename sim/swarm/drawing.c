@@ -36,6 +36,7 @@
 #define DRAWING_ANSWERS  UINT64_C(0xa5f3)
 #define DRAWING_JOINED   UINT64_C(0x701ed)
 #define DRAWING_REFUSALS UINT64_C(0x4ef05e)
+#define DRAWING_LEAVERS  UINT64_C(0x1ea7e5)
 
 /* How long a sync that is to follow a join waits for the joiner's report. */
 #define DRAWING_WITHIN_MS 500
@@ -65,6 +66,7 @@ struct drawing {
     struct random answers;
     struct random joined;
     struct random refusals;
+    struct random leavers;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -82,6 +84,7 @@ struct drawing {
     bool poisons;      /* ... or crash */
     bool refuses;      /* a node may refuse a stream's parameters */
     bool liars;        /* back-ends may send forbidden frames */
+    bool parts;        /* back-ends leave together */
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
     bool greets; /* a packet and a sync follow a join */
@@ -488,6 +491,31 @@ static void draw_hang(struct drawing *drawing)
                  0, 0);
 }
 
+/* Some back-ends leave at the same time, with packets that they have not read.
+ * With its own source. */
+static void draw_leavers(struct drawing *drawing)
+{
+    struct random *random = &drawing->leavers;
+
+    if (!random_chance(random, 15))
+        return;
+    for (int i = 0; i < 2; i++) {
+        uint32_t stream = (uint32_t)random_between(random, 1, drawing->streams);
+        uint32_t answers = (uint32_t)random_between(random, 0, 4);
+
+        if (drawing->sent[stream]++ < TRAFFIC_PACKETS - 2)
+            add_step(drawing, random_between(random, 0, 20), SCHEDULE_SEND,
+                     stream, answers, 0, 0);
+    }
+    for (uint64_t i = random_between(random, 1, 4); i > 0; i--) {
+        size_t index = random_between(random, 1, drawing->tree.count - 1);
+
+        if (is_backend(drawing, index))
+            add_step(drawing, 0, SCHEDULE_LEAVE,
+                     drawing->tree.nodes[index].rank, 0, 0, 0);
+    }
+}
+
 static void draw_poison(struct drawing *drawing)
 {
     struct random *random = &drawing->poison;
@@ -644,6 +672,8 @@ static void draw_rounds(struct drawing *drawing)
             }
             if (drawing->hangs)
                 draw_hang(drawing);
+            if (drawing->parts)
+                draw_leavers(drawing);
             if (drawing->liars)
                 draw_lie(drawing);
             if (drawing->poisons)
@@ -704,6 +734,8 @@ void schedule_draw(struct schedule *out,
     random_seed(&drawing.answers, seed ^ DRAWING_ANSWERS);
     random_seed(&drawing.joined, seed ^ DRAWING_JOINED);
     drawing.greets = random_chance(&drawing.joined, 70);
+    random_seed(&drawing.leavers, seed ^ DRAWING_LEAVERS);
+    drawing.parts = random_chance(&drawing.leavers, 20);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

@@ -84,6 +84,16 @@ void ledger_lose(struct ledger *ledger,
     ledger->members[rank].lost_ms = now_ms;
 }
 
+const char *ledger_part(const struct ledger *ledger, uint32_t rank)
+{
+    const struct ledger_member *member = &ledger->members[rank];
+
+    for (uint32_t i = 0; i < LEDGER_ITEMS; i++)
+        if (member->given[i] && !member->left)
+            return "its items are not kept";
+    return NULL;
+}
+
 void ledger_ask(struct ledger *ledger, uint64_t now_ms)
 {
     ledger->asked = true;

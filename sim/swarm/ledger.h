@@ -49,6 +49,10 @@ void ledger_lose(struct ledger *ledger,
                  const char *text,
                  uint64_t now_ms);
 
+/* Member `rank` says that it has left. Returns NULL, or the error: the
+ * front-end has not said so before. */
+const char *ledger_part(const struct ledger *ledger, uint32_t rank);
+
 /* Record that the total was requested. */
 void ledger_ask(struct ledger *ledger, uint64_t now_ms);
 

@@ -68,6 +68,14 @@ static bool is_ended(const struct swarm *swarm)
     return true;
 }
 
+static bool is_left(const struct swarm *swarm)
+{
+    for (uint32_t i = 1; i < sim_count(swarm->sim); i++)
+        if (sim_is_alive(swarm->sim, i) && sim_is_leaving(swarm->sim, i))
+            return false;
+    return true;
+}
+
 /* Wait until `done`. Returns 0, or -EIO with the failure recorded. */
 static int wait_for(struct swarm *swarm,
                     bool (*done)(const struct swarm *swarm),
@@ -330,7 +338,8 @@ static int converge(struct swarm *swarm)
 
     disarm(swarm);
     traffic_hush(&swarm->traffic);
-    if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0)
+    if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0 ||
+        wait_for(swarm, is_left, "leaving") < 0)
         return -EIO;
     if (swarm->faulty)
         healing_check(&swarm->healing, swarm->sim);

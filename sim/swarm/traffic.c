@@ -232,7 +232,8 @@ bool traffic_is_open(const struct traffic *traffic)
 
 /* ---- received packets ---- */
 
-/* Find the living members of `stream`, as the world knows them. */
+/* Find the living members of `stream`, as the world knows them, without those
+ * that leave and take nothing more. */
 static void find_living(const struct sim *sim,
                         const struct traffic_stream *stream,
                         struct ranks *out)
@@ -242,7 +243,8 @@ static void find_living(const struct sim *sim,
     for (uint32_t i = 1; i < sim_count(sim); i++) {
         uint32_t rank = sim_rank(sim, i);
 
-        if (sim_is_alive(sim, i) && now && ranks_has(now, rank))
+        if (sim_is_alive(sim, i) && !sim_is_leaving(sim, i) && now &&
+            ranks_has(now, rank))
             ranks_add(out, rank, rank);
     }
 }
@@ -552,6 +554,24 @@ static struct traffic_stream *find_told(struct traffic *traffic,
     return stream;
 }
 
+/* Back-end `rank` says that it has left, and that everything was accepted. */
+static void told_left(struct traffic *traffic, struct sim *sim, uint32_t rank)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        struct traffic_stream *stream = &traffic->streams[i];
+        const char *wrong =
+            traffic_is_total(stream) && !stream->closing && !stream->closed
+                ? ledger_part(&stream->ledger, rank)
+                : NULL;
+
+        if (wrong)
+            sim_fail(sim, "stream %u: %u has left, and %s", stream->id, rank,
+                     wrong);
+        if (stream->exact)
+            whole_part(&stream->whole, rank);
+    }
+}
+
 void traffic_told(struct traffic *traffic,
                   struct sim *sim,
                   uint32_t index,
@@ -563,6 +583,8 @@ void traffic_told(struct traffic *traffic,
     if (tell->tell == TELL_NODE_ADOPTED || tell->tell == TELL_BACKEND_LOST ||
         tell->tell == TELL_BACKEND_JOINED)
         traffic->causes++;
+    if (tell->tell == TELL_ENDED && tell->code == 1 && rank != RANK_NONE)
+        told_left(traffic, sim, rank);
     for (uint32_t i = 0; i < traffic->count && index == 0; i++)
         if (tell->tell == TELL_BACKEND_LOST)
             whole_lose(&traffic->streams[i].whole, tell->rank);

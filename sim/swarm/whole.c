@@ -77,9 +77,25 @@ const char *whole_take(struct whole *whole, uint64_t wave, uint64_t sum)
 
 void whole_lose(struct whole *whole, uint32_t rank)
 {
+    if (ranks_has(&whole->parted, rank))
+        return;
     memory_grow(&whole->gone, &whole->gone_room, whole->gone_count,
                 sizeof(*whole->gone));
     whole->gone[whole->gone_count++] = rank;
+}
+
+void whole_part(struct whole *whole, uint32_t rank)
+{
+    size_t kept = 0, settled = whole->settled;
+
+    ranks_add(&whole->parted, rank, rank);
+    for (size_t i = 0; i < whole->gone_count; i++) {
+        if (whole->gone[i] == rank)
+            whole->settled -= i < settled;
+        else
+            whole->gone[kept++] = whole->gone[i];
+    }
+    whole->gone_count = kept;
 }
 
 static bool was_taken(const struct whole *whole, uint64_t wave)
@@ -106,7 +122,8 @@ const char *whole_check(struct whole *whole,
 {
     for (size_t i = 0; i < whole->sent_count; i++)
         if (whole->sent[i].wave < upto &&
-            ranks_has(living, whole->sent[i].rank) &&
+            (ranks_has(living, whole->sent[i].rank) ||
+             ranks_has(&whole->parted, whole->sent[i].rank)) &&
             !was_taken(whole, whole->sent[i].wave))
             return "a wave is missing behind the sync that covers it";
     return check_last(whole);
@@ -117,5 +134,6 @@ void whole_fini(struct whole *whole)
     free(whole->sent);
     free(whole->waves);
     free(whole->gone);
+    ranks_fini(&whole->parted);
     *whole = (struct whole){0};
 }

@@ -30,8 +30,9 @@ struct whole {
     uint32_t *gone; /* ranks given up, in order ... */
     size_t gone_count;
     size_t gone_room;
-    size_t settled; /* ... this many are in no later wave */
-    uint64_t sum;   /* of the last wave, which may be incomplete */
+    size_t settled;      /* ... this many are in no later wave */
+    struct ranks parted; /* ranks that left with everything accepted */
+    uint64_t sum;        /* of the last wave, which may be incomplete */
 };
 
 /* The value in packet number `serial` of `rank`. */
@@ -50,8 +51,12 @@ const char *whole_take(struct whole *whole, uint64_t wave, uint64_t sum);
 /* Record that `rank` was given up. */
 void whole_lose(struct whole *whole, uint32_t rank);
 
+/* Record that `rank` has left, and that all waves in which it has sent are
+ * accepted: from now on none of its values may be missing. */
+void whole_part(struct whole *whole, uint32_t rank);
+
 /* All waves below `upto` have been taken: check that each wave in which a
- * member of `living` has sent is among them. Returns NULL, or the error. */
+ * member of `living` has sent, or one that has left, is among them. Returns NULL, or the error. */
 const char *whole_check(struct whole *whole,
                         const struct ranks *living,
                         uint64_t upto);

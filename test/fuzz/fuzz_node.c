@@ -456,7 +456,9 @@ static void make_control(struct play *play, struct frame *frame)
     };
 
     if (what >= 0xf0)
-        control.type = what & 1 ? CONTROL_REDO : CONTROL_FAIL;
+        control.type = what == 0xff ? CONTROL_LEFT
+                       : what & 1   ? CONTROL_REDO
+                                    : CONTROL_FAIL;
 
     if (control.type == CONTROL_OPEN) {
         make_definition(play, &control.definition);
@@ -476,7 +478,7 @@ static void make_control(struct play *play, struct frame *frame)
         control.starts[0] = number(&play->in);
         control.markers[0] = number(&play->in);
         control.epochs[0] = (uint32_t)number(&play->in);
-    } else if (control.type == CONTROL_LOST) {
+    } else if (control.type == CONTROL_LOST || control.type == CONTROL_LEFT) {
         some_ranks(play, &control.ranks);
     } else if (control.type == CONTROL_REDO) {
         control.generation = (uint32_t)number(&play->in);

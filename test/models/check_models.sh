@@ -65,6 +65,7 @@ full)
     clean exact.py random 3000
     clean exact.py exhaust 0,1 crashes=1 sends=1 giveups=1
     clean exact.py exhaust 0,0,1 crashes=1 sends=1
+    clean exact.py exhaust 0,1 leaves=1 crashes=1 sends=1 marks=1
     clean exact.py exhaust 0,1,2,3 poison=1 limit=1 sends=1 beats=0
     clean exact.py table 1500
     clean cumulative.py random 5000

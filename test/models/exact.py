@@ -505,11 +505,16 @@ class World(BaseWorld):
             x.pending = False
             self.begin_send(i)
         while not x.pending and (not x.calls or 'settlefirst' in self.broken) and x.taken < x.data_at and \
-                self.stream[x.taken + 1][0] != 'D':
+                (self.stream[x.taken + 1][0] != 'D' or x.leaving):
             x.taken += 1
             entry = self.stream[x.taken]
+            if entry[0] == 'D' and self.open(x.parent) and self.links[x.parent][OWED]:
+                self.links[x.parent][OWED] -= 1
             if entry[0] == 'M' and x.member:
                 self.settle(i, entry[1], entry[2] >> i & 1)
+        settled = sum([m[0] == 'M' for m in self.stream[1:x.taken + 1]])
+        if x.leaving and x.entered and x.member and not x.pending and not x.calls and x.epoch == settled:
+            self.end_epoch(i)
 
     def settle(self, i, epoch, named):
         x = self.nodes[i]
@@ -521,16 +526,21 @@ class World(BaseWorld):
                 x.level = max(x.level, (x.gen, epoch + 1, 0))
                 self.put(i, ('R', x.level))
             return
+        if x.epoch < epoch:
+            self.end_epoch(i)
+        if 'noend' in self.broken:
+            self.put(i, ('R', x.level))
+
+    def end_epoch(self, i):
+        x = self.nodes[i]
         if 'noend' not in self.broken:
             if not x.closing:
                 x.kept += ((x.epoch, x.count + 1, 0, True, False),)
             x.outq += (('W', (x.gen, x.epoch, x.count + 1), 0, 16 ** i, True, False, 0),)
-        x.epoch, x.count = epoch, 0
-        self.ended[i] = epoch
-        x.level = (x.gen, epoch, 0)
+        x.epoch, x.count = x.epoch + 1, 0
+        self.ended[i] = x.epoch
+        x.level = (x.gen, x.epoch, 0)
         self.flush(i)
-        if 'noend' in self.broken:
-            self.put(i, ('R', x.level))
 
     # ---- downwards
 
@@ -773,7 +783,7 @@ class World(BaseWorld):
                 out.append(('in', i))
             if self.leaves:
                 out.append(('leave', i))
-        if x.leaving and not x.outq and not x.calls and (not x.kept or 'byearly' in self.broken):
+        if x.leaving and not x.outq and not x.calls and (not self.kept_data(x) or 'byearly' in self.broken):
             out.append(('bye', i))
         return out
 
@@ -970,7 +980,7 @@ class World(BaseWorld):
                 raise Violation(f'member {i} is not fed: {x.data_at} of {len(self.stream) - 1}')
             if self.beats and any([k[:2] <= self.final and not k[3] for k in x.kept]) or closed and x.kept:
                 raise Violation(f'member {i} keeps what is final')
-            if x.leaving and not x.pending and not x.kept:
+            if x.leaving and not x.pending and not self.kept_data(x):
                 raise Violation(f'member {i} cannot leave')
 
     def show(self):

@@ -638,6 +638,152 @@ SCENARIO(scenario_16_12_leave, TREE)
     CU_ASSERT(sim_has_exited(sim, 3));
 }
 
+/* On two streams back-end 1 has sent two packets and one, back-end 2 one and
+ * two, and 3 has sent `others` on each. Then 1 and 2 leave. Neither has read the
+ * packet that it was sent on each stream. */
+static void leave_crosswise(struct sim *sim, uint32_t *streams, int others)
+{
+    for (uint32_t k = 0; k < 2; k++)
+        streams[k] = open_exact(sim);
+    for (uint32_t rank = 1; rank <= 2; rank++)
+        sim_by_hand(sim, rank);
+    for (uint32_t k = 0; k < 2; k++) {
+        sim_send_int(sim, 0, streams[k], 1);
+        for (uint32_t rank = 1; rank <= 2; rank++)
+            sim_send_ints(sim, rank, streams[k], 1, rank == k + 1 ? 2 : 1);
+        sim_send_ints(sim, 3, streams[k], 1, others);
+    }
+    sim_run(sim, 20);
+    for (uint32_t rank = 1; rank <= 2; rank++)
+        CHECK_OK(sim_shutdown(sim, rank));
+    sim_run(sim, 100);
+}
+
+/* PROTOCOL 11.6, 16.12: back-ends that leave together do not wait for each
+ * other's packets. */
+SCENARIO(leavers_do_not_wait_for_each_other, "0(1,2,3)")
+{
+    uint32_t streams[2];
+
+    leave_crosswise(sim, streams, 2);
+    sim_run(sim, 1000); /* FINAL goes with a heartbeat */
+    for (uint32_t rank = 1; rank <= 2; rank++)
+        CU_ASSERT(sim_has_exited(sim, rank));
+    CU_ASSERT_EQUAL(sim_code(TELL_ENDED), 1);
+    for (uint32_t k = 0; k < 2; k++) {
+        expect_taken(sim, 0, streams[k], 2, 4);
+        CHECK_IS(sim_sync_now(sim, streams[k]), 0);
+    }
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+}
+
+/* PROTOCOL 11.6: a back-end that leaves settles each marker, whatever its
+ * application has not read. */
+SCENARIO(a_leaver_delays_no_sync, "0(1,2,3)")
+{
+    uint32_t streams[2];
+
+    leave_crosswise(sim, streams, 1);
+    for (uint32_t rank = 1; rank <= 2; rank++)
+        CU_ASSERT(!sim_has_exited(sim, rank));
+    for (uint32_t k = 0; k < 2; k++) {
+        CHECK_IS(sim_sync_now(sim, streams[k]), 0);
+        expect_taken(sim, 0, streams[k], 2, 2);
+    }
+    sim_run(sim, 1000);
+    for (uint32_t rank = 1; rank <= 2; rank++)
+        CU_ASSERT(sim_has_exited(sim, rank));
+    CU_ASSERT_EQUAL(sim_code(TELL_ENDED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+}
+
+/* PROTOCOL 11.6: the packets that a leaver does not read hold no credit. */
+SCENARIO(a_leaver_returns_credit, "0(1,2)")
+{
+    uint32_t exact = open_exact(sim);
+    uint32_t stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT);
+
+    sim_send_int(sim, 1, exact, 1);
+    sim_by_hand(sim, 1);
+    for (int i = 0; i < 32; i++) {
+        if (i == 8)
+            CHECK_OK(sim_shutdown(sim, 1));
+        CHECK_OK(sim_send_bytes(sim, 0, stream, LIMIT_WINDOW_MAX / 8));
+        sim_run(sim, 1000);
+    }
+    CU_ASSERT(!sim_has_exited(sim, 1));
+    CU_ASSERT_EQUAL(sim_taken(sim, 2, stream), 32);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+}
+
+/* PROTOCOL 16.5: FINAL goes ahead of SHUTDOWN, so a leaver whose packets were
+ * accepted has left. */
+SCENARIO(a_leaver_learns_at_the_end_what_is_final, "0(1(2),3)")
+{
+    uint32_t stream = open_exact(sim);
+
+    sim_send_all(sim, stream, 2, 3, 1);
+    CHECK_OK(sim_shutdown(sim, 2));
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT(!sim_has_exited(sim, 2));
+    CHECK_OK(sim_shutdown(sim, 0));
+    for (int ms = 0; ms < 100 && sim_told(sim, 2, TELL_ENDED) == 0; ms++)
+        sim_run(sim, 1);
+    CU_ASSERT(sim_has_exited(sim, 2));
+    CU_ASSERT_EQUAL(sim_code(TELL_ENDED), 1);
+}
+
+/* PROTOCOL 11.6, 16.12: a stream is closed on which a leaver waits. */
+SCENARIO(a_leaver_forgets_a_closed_stream, TREE)
+{
+    uint32_t stream = open_exact(sim);
+
+    sim_send_int(sim, 3, stream, 1);
+    CHECK_OK(sim_shutdown(sim, 3));
+    sim_run(sim, 100);
+    CU_ASSERT(!sim_has_exited(sim, 3));
+    CHECK_OK(sim_close(sim, 0, stream));
+    sim_run(sim, 100);
+    CU_ASSERT(sim_has_exited(sim, 3));
+}
+
+/* PROTOCOL 11.6: the network ends, or the leaver is told to end, before what it
+ * has sent is accepted. It has not left. */
+TEST(a_leaver_knows_whether_all_was_accepted)
+{
+    for (uint32_t asked = 0; asked <= 1; asked++) {
+        struct sim *sim = sim_launch("0(1,2)");
+        uint32_t stream = open_exact(sim);
+
+        sim_send_int(sim, 1, stream, 1);
+        CHECK_OK(sim_shutdown(sim, 1));
+        sim_run(sim, 1000);
+        CHECK_OK(sim_shutdown(sim, asked));
+        for (int ms = 0; ms < 100 && sim_told(sim, 1, TELL_ENDED) == 0; ms++)
+            sim_run(sim, 1);
+        CU_ASSERT(sim_has_exited(sim, 1));
+        CU_ASSERT_EQUAL(sim_code(TELL_ENDED), 0);
+        sim_end(sim);
+    }
+}
+
+/* PROTOCOL 16.11, 16.12: a joiner waits until a marker names it, while another
+ * stream keeps it from leaving. It delays no wave of the marker's epoch. */
+SCENARIO(a_joiner_leaves_before_it_counts, "0(1,2)")
+{
+    uint32_t first = open_exact(sim), stream = open_exact(sim, .grow = true);
+    uint32_t joiner;
+
+    (void)first;
+    joiner = sim_attach(sim, 0);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    CHECK_OK(sim_shutdown(sim, joiner));
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_send_all(sim, stream, 1, 2, 1);
+    sim_run(sim, 100);
+    expect_taken(sim, 0, stream, 1, 2);
+}
+
 /* PROTOCOL 16.13: a wave for which too many redos have begun ends the stream
  * with an error that says so. */
 SCENARIO(too_many_redos_end_the_stream, "0(1(4,5),2(6,7),3(8,9))")

@@ -408,6 +408,31 @@ TEST(scenario_17_7_farewell)
     }
 }
 
+/* PROTOCOL 11.6, 17.7: a back-end knows whether it has left with its part kept:
+ * not if it was given up, or if the network ends, before FAREWELL is heard. */
+TEST(a_leaver_knows_whether_its_part_is_kept)
+{
+    for (int how = 0; how < 3; how++) {
+        struct sim *sim = sim_launch("0(1(3),2)");
+        uint32_t stream = open_total(sim);
+
+        sim_send_int(sim, 3, stream, 7);
+        sim_run(sim, 10);
+        if (how > 0)
+            sim_freeze(sim, 1, 200000);
+        CHECK_OK(sim_shutdown(sim, 3));
+        if (how == 1)
+            sim_isolate(sim, 3, 200000);
+        if (how == 2)
+            sim_crash(sim, 0);
+        for (int ms = 0; ms < 99999 && sim_told(sim, 3, TELL_ENDED) == 0; ms++)
+            sim_run(sim, 1);
+        CU_ASSERT(sim_has_exited(sim, 3));
+        CU_ASSERT_EQUAL(sim_code(TELL_ENDED), how == 0);
+        sim_end(sim);
+    }
+}
+
 /* The last member leaves: its part stays. */
 SCENARIO(the_last_one_that_leaves_counts, "0(1(3),2)")
 {
