@@ -309,6 +309,7 @@ static void network_tell(void *arg, const struct action *news)
         closed(network, news->stream, news->tell == TELL_STREAM_FAILED);
         break;
     case TELL_ENDED:
+        network->left = news->code == 1;
         network_end(network, news->text);
         break;
     case TELL_NODE_ADOPTED:

@@ -44,7 +44,9 @@ struct cop_network {
     bool launch_failed;
     int launch_code;
     bool shut_down;
+    bool asked; /* EVENT_SHUTDOWN was sent */
     bool ended;
+    bool left; /* a back-end: everything was accepted before it ended */
     char text[LIMIT_TEXT]; /* why it ended, or failed to launch */
 };
 

@@ -91,12 +91,24 @@ static bool has_ended(void *arg)
     return ((struct cop_network *)arg)->ended;
 }
 
+/* Ask the node to end the network, or to leave it, and wait for that. */
+static void end(struct cop_network *network, uint64_t deadline_ms)
+{
+    struct event event = {.type = EVENT_SHUTDOWN};
+
+    if (network->ended)
+        return;
+    if (!network->asked)
+        driver_step(network->driver, &event, NULL);
+    network->asked = true;
+    network_wait(network, has_ended, network, deadline_ms);
+}
+
 /* Front-end: sync every open stream for at most half of the time-out, then tell
  * all nodes to end, and wait for them. Back-end: leave. Entered. Returns 0 or
  * -ETIMEDOUT. */
 static int shut_down(struct cop_network *network, int timeout_ms)
 {
-    struct event event = {.type = EVENT_SHUTDOWN};
     int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
     uint64_t deadline_ms = network_deadline_ms(timeout_ms);
     int stopped_ms, left_ms, killed;
@@ -106,10 +118,7 @@ static int shut_down(struct cop_network *network, int timeout_ms)
     network->shut_down = true;
     if (network->role == NODE_FRONTEND && network->launched && !network->ended)
         sync_all(network, network_deadline_ms(half_ms));
-    if (!network->ended) {
-        driver_step(network->driver, &event, NULL);
-        network_wait(network, has_ended, network, deadline_ms);
-    }
+    end(network, deadline_ms);
     if (!network->ended) {
         network_abort(network);
         return -ETIMEDOUT;
@@ -154,37 +163,38 @@ static uint64_t count_unfinal(const struct cop_network *network,
     return all;
 }
 
-static bool is_final(void *arg)
-{
-    const struct cop_network *network = arg;
-    uint64_t bytes;
-
-    return network->ended || count_unfinal(network, &bytes) == 0;
-}
-
 /* Entered. */
 static int leave(struct cop_network *network,
                  int timeout_ms,
                  struct cop_error *error)
 {
-    uint64_t deadline_ms = network_deadline_ms(timeout_ms);
-    uint64_t packets, bytes;
+    unsigned long long packets;
+    uint64_t bytes;
 
     if (network->role != NODE_BACKEND)
         return cop_error_set(error, -EPERM,
                              "only a back-end leaves: a front-end ends the "
                              "network with cop_network_shutdown()");
-    network_wait(network, is_final, network, deadline_ms);
-    packets = network->ended ? 0 : count_unfinal(network, &bytes);
+    end(network, network_deadline_ms(timeout_ms));
+    packets = count_unfinal(network, &bytes);
+    if (network->left) {
+        driver_flush(network->driver);
+        return 0;
+    }
+    if (network->ended)
+        return cop_error_set(error, -ENOTCONN,
+                             "the network has ended before this back-end had "
+                             "left: %s; %llu packets of %llu bytes were not "
+                             "accepted by the front-end",
+                             network->text, packets, (unsigned long long)bytes);
     if (packets > 0)
         return cop_error_set(error, -ETIMEDOUT,
                              "%llu packets of %llu bytes are not accepted by "
                              "the front-end yet",
-                             (unsigned long long)packets,
-                             (unsigned long long)bytes);
-    if (shut_down(network, network_left_ms(deadline_ms)) < 0)
-        return cop_error_set(error, -ETIMEDOUT, "the network did not end");
-    return 0;
+                             packets, (unsigned long long)bytes);
+    return cop_error_set(error, -ETIMEDOUT,
+                         "the front-end has not answered that it keeps this "
+                         "back-end's totals");
 }
 
 int cop_network_leave(struct cop_network *network,

@@ -400,19 +400,26 @@ COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
 /* End the network, from the front-end: sync all open streams, tell all nodes,
  * wait for them up to `timeout_ms`, then kill those that still run, which may
  * take some seconds more for each level of the tree. Packets delivered before
- * can be received afterwards. At a back-end: leave the network. Returns 0, or
- * -ETIMEDOUT if some nodes had to be killed. */
+ * can be received afterwards. At a back-end: as cop_network_leave(), but leave
+ * after `timeout_ms` in any case. Returns 0, or -ETIMEDOUT if some nodes had to
+ * be killed; at a back-end, if it left without having everything accepted. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
 /* Leave the network, from a back-end, when the front-end has accepted
- * everything that the back-end has sent on streams with COP_GUARANTEE_WAVES; at
- * once if it has sent nothing on such a stream. Without such streams this is
- * cop_network_shutdown().
+ * everything that the back-end has sent on streams with COP_GUARANTEE_WAVES,
+ * and keeps its part of each COP_GUARANTEE_TOTAL; at once without such streams.
  *
- * Returns 0, or:
- *   -ETIMEDOUT  not within `timeout_ms`: the back-end has not left, and `error`
- *               says how much is not accepted. Call it again to wait longer, or
- *               cop_network_shutdown() to leave without
+ * From this call on the back-end sends nothing more, and drops the packets that
+ * it has not received: no sync, and no other back-end that leaves, waits for
+ * its application.
+ *
+ * Returns 0: the back-end has left. Or:
+ *   -ETIMEDOUT  not within `timeout_ms`: the back-end is still leaving, and
+ *               `error` says what it waits for. Call it again to wait longer,
+ *               or cop_network_shutdown() to leave without
+ *   -ENOTCONN   the network has ended before, or the front-end has given the
+ *               back-end up: `error` says why, and how much was not accepted.
+ *               Whether its part of a total is kept is not known
  *   -EPERM      this is no back-end */
 COP_API int cop_network_leave(struct cop_network *network,
                               int timeout_ms,

@@ -110,6 +110,37 @@ static void send_kept(struct cop_stream *stream)
     cop_stream_send(stream, TAG_KEPT, "%auld", values, (uint32_t)3);
 }
 
+/* Stop the process that started this one, and wait until it does not run. */
+static void stop_starter(void)
+{
+    char path[64], state = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)getppid());
+    kill(getppid(), SIGSTOP);
+    while (state != 'T') {
+        file = fopen(path, "re");
+        if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            errx(1, "%s is not readable", path);
+        fclose(file);
+    }
+}
+
+/* Begin to leave behind a stopped parent, which then dies. */
+static void lose_starter(struct cop_network *network)
+{
+    struct cop_error error = {""};
+    int r;
+
+    stop_starter();
+    for (int i = 0; i < 2; i++) {
+        r = cop_network_leave(network, 50, &error);
+        if (r != -ETIMEDOUT)
+            errx(1, "leaving behind a stopped parent: %d, %s", r, error.text);
+    }
+    kill(getppid(), SIGKILL);
+}
+
 static _Noreturn void go(struct cop_network *network)
 {
     struct cop_error error;
@@ -260,7 +291,9 @@ static void send_codes(struct cop_network *network,
 /* Obey a packet that may end the node. Returns whether the node continues. */
 static bool goes_on(struct cop_network *network, int32_t tag)
 {
-    if (tag == TAG_GO)
+    if (tag == TAG_QUIT)
+        lose_starter(network);
+    if (tag == TAG_GO || tag == TAG_QUIT)
         go(network);
     if (tag == TAG_STUCK)
         alarm(50); /* if the commnode that should end this process is late */

@@ -27,6 +27,8 @@ enum {
     TAG_SHOUT,  /* "": it writes 1 MiB to standard error, then sends "%d", 1 */
     TAG_HASHES, /* "%d": this many hashes, "%uld", see member_hash() */
     TAG_GO,     /* "": it leaves by cop_network_leave(), and exits */
+    TAG_QUIT,   /* "": the same, but it begins while the process that started
+                   it is stopped, and continues when it has killed that one */
     TAG_FILL,   /* "%d count, %d len, %d ms": it sends up to count packets
                    "%auld" of len values, the first by member_hash(); it stops
                    when a send has no room for ms */

@@ -109,6 +109,25 @@ TEST(who_leaves_counts_and_who_dies_does_not)
     tree_end(network);
 }
 
+/* A back-end leaves behind a stopped commnode: not in time. It goes on to leave
+ * by another parent, and its part stays in the total. */
+TEST(who_leaves_late_counts)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = open_total(network, COP_DO_NOT_WAIT, "sum");
+    struct cop_stream *single = tree_open_one(network, tree_rank(network, 0));
+    struct cop_event event;
+    int64_t all = truth(network);
+
+    CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, 1000));
+    CHECK_IS(tree_sync(stream), 0);
+    CHECK_OK(cop_stream_send(single, TAG_QUIT, ""));
+    CHECK_OK(tree_await(network, COP_EVENT_BACKEND_LOST, &event));
+    CHECK_IS(tree_sync(stream), 0);
+    CU_ASSERT_EQUAL(total_of(stream), all);
+    tree_end(network);
+}
+
 /* While the front-end has no links, the total is unknown, which differs from a
  * total of nothing. It is known again once the back-ends are back. */
 TEST(without_links_the_total_is_not_known)
