@@ -111,20 +111,27 @@ static int shut_down(struct cop_network *network, int timeout_ms)
 {
     int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
     uint64_t deadline_ms = network_deadline_ms(timeout_ms);
+    struct event ending = {.type = EVENT_ENDING};
     int stopped_ms, left_ms, killed;
 
     if (network->shut_down)
         return 0;
     network->shut_down = true;
-    if (network->role == NODE_FRONTEND && network->launched && !network->ended)
+    if (network->role == NODE_FRONTEND && network->launched &&
+        !network->ended) {
+        driver_step(network->driver, &ending, NULL);
         sync_all(network, network_deadline_ms(half_ms));
+    }
     end(network, deadline_ms);
     if (!network->ended) {
         network_abort(network);
         return -ETIMEDOUT;
     }
     driver_flush(network->driver);
-    stopped_ms = left_ms = network_left_ms(deadline_ms);
+    left_ms = network_left_ms(deadline_ms);
+    stopped_ms = (int)node_patience_ms(driver_node(network->driver));
+    if (left_ms >= 0 && left_ms < stopped_ms)
+        stopped_ms = left_ms;
     if (left_ms >= 0 && left_ms < grace_ms(network))
         left_ms = grace_ms(network);
     killed = driver_reap(network->driver, stopped_ms, left_ms);

@@ -599,6 +599,14 @@ void children_stop(struct children *children, uint32_t rank, const char *text)
                    false);
 }
 
+void children_end(struct children *children, uint32_t rank)
+{
+    struct child *child = child_find(children, rank);
+
+    if (child && child->pid > 0)
+        child_kill(child, SIGKILL);
+}
+
 bool children_work(struct children *children)
 {
     const struct bootstrap *bootstrap = children->bootstrap;

@@ -55,6 +55,9 @@ int children_start(struct children *children, uint32_t rank);
 /* Give up child `rank` because of `text`: kill it, report its end at once. */
 void children_stop(struct children *children, uint32_t rank, const char *text);
 
+/* Kill the process of `rank`, if it is a child. */
+void children_end(struct children *children, uint32_t rank);
+
 /* Start some of the queued children. Returns whether more are queued. */
 bool children_work(struct children *children);
 

@@ -473,10 +473,10 @@ int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms)
     int count;
 
     children_dismiss(driver->children);
-    if (stopped_ms >= 0 && stopped_ms < timeout_ms) {
+    if (stopped_ms >= 0 && (timeout_ms < 0 || stopped_ms < timeout_ms)) {
         helm_wait(driver->helm, have_children_ended, driver, stopped_ms);
         children_kill_stopped(driver->children);
-        timeout_ms -= stopped_ms;
+        timeout_ms -= timeout_ms < 0 ? 0 : stopped_ms;
     }
     helm_wait(driver->helm, have_children_ended, driver, timeout_ms);
     count = (int)children_kill(driver->children);

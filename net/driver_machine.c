@@ -161,6 +161,9 @@ static void carry_out(struct driver *driver, struct action *action)
         children_stop(driver->children, action->rank,
                       action->text ? action->text : "it is not waited for");
         break;
+    case ACTION_KILL:
+        children_end(driver->children, action->rank);
+        break;
     case ACTION_SEND: /* see carry_out_all() */
         break;
     case ACTION_CLOSE:

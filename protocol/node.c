@@ -469,6 +469,7 @@ static int dispatch_event(struct node *node, const struct event *event)
     case EVENT_PARAMETERS:
     case EVENT_STATE:
     case EVENT_SYNC:
+    case EVENT_ENDING:
     case EVENT_SHUTDOWN:
         break;
     }

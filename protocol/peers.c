@@ -143,6 +143,8 @@ void node_lose(struct node *node,
         lose_parent(node, peer, text, silent);
         return;
     }
+    if (silent && node->ending)
+        node_act(node, ACTION_KILL)->rank = peer->rank;
     join_forget(node, peer);
     adoption_forget(node, peer);
     status_forget(node, peer);

@@ -221,6 +221,15 @@ static int request_shutdown(struct node *node)
     return 0;
 }
 
+static int request_ending(struct node *node)
+{
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (node->launched && !node->ending)
+        suspect_end(node);
+    return 0;
+}
+
 static int request_state(struct node *node, uint32_t id)
 {
     struct stream *stream = node_stream(node, id);
@@ -264,6 +273,8 @@ int request_step(struct node *node, const struct event *event)
         return request_state(node, event->stream);
     case EVENT_SYNC:
         return request_sync(node, event);
+    case EVENT_ENDING:
+        return request_ending(node);
     case EVENT_SHUTDOWN:
         return request_shutdown(node);
     case EVENT_START:

@@ -87,7 +87,8 @@ struct node {
     bool outside;  /* a joiner that has not had its ENTER (12.3) */
     bool shifted;  /* a child was lost or adopted since the launch */
     bool attached; /* a back-end that has joined by itself */
-    bool closing;  /* SHUTDOWN was seen */
+    bool ending;   /* ENDING was seen ... */
+    bool closing;  /* ... and SHUTDOWN */
     bool leaving;  /* a back-end whose application leaves ... */
     struct farewell *farewell; /* ... and its last totals; or NULL */
     bool parted;               /* the front-end keeps them: LEFT was read */

@@ -148,6 +148,13 @@ int sim_settle(struct sim *sim, uint32_t index, uint32_t stream)
     return ask_node(sim, index, &event, NULL, "settle");
 }
 
+int sim_begin_end(struct sim *sim)
+{
+    struct event event = {.type = EVENT_ENDING};
+
+    return ask_node(sim, 0, &event, NULL, "begin to end");
+}
+
 int sim_shutdown(struct sim *sim, uint32_t index)
 {
     struct event event = {.type = EVENT_SHUTDOWN};

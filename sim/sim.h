@@ -253,6 +253,8 @@ int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence);
 int sim_ask_state(struct sim *sim, uint32_t stream);
 /* Back-end: declare the packets taken from the stream as processed. */
 int sim_settle(struct sim *sim, uint32_t index, uint32_t stream);
+/* Front-end: sim_shutdown() will follow. */
+int sim_begin_end(struct sim *sim);
 /* Front-end: end the network. Back-end: leave it; its application takes no
  * more packets. */
 int sim_shutdown(struct sim *sim, uint32_t index);

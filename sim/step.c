@@ -101,6 +101,17 @@ static void stop_child(struct sim *sim,
         world_gone(sim, node, action->rank, 1);
 }
 
+/* Kill `rank` if `node` has started it. */
+static void kill_child(struct sim *sim, struct world_node *node, uint32_t rank)
+{
+    uint32_t index = sim_find(sim, rank);
+
+    if (index != SIM_NONE && !sim->config.agents &&
+        sim->nodes[index]->parent == node->index &&
+        sim->nodes[index]->state == WORLD_ALIVE)
+        sim_crash_at(sim, index, sim->now_ms);
+}
+
 static void report_begun(struct sim *sim,
                          struct world_node *node,
                          uint32_t rank)
@@ -279,6 +290,9 @@ static void act_on(struct sim *sim,
         return;
     case ACTION_STOP:
         stop_child(sim, node, action);
+        return;
+    case ACTION_KILL:
+        kill_child(sim, node, action->rank);
         return;
     case ACTION_SEND:
         world_write(sim, node, action->link, &action->frame);

@@ -399,10 +399,14 @@ COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
 
 /* End the network, from the front-end: sync all open streams, tell all nodes,
  * wait for them up to `timeout_ms`, then kill those that still run, which may
- * take some seconds more for each level of the tree. Packets delivered before
- * can be received afterwards. At a back-end: as cop_network_leave(), but leave
- * after `timeout_ms` in any case. Returns 0, or -ETIMEDOUT if some nodes had to
- * be killed; at a back-end, if it left without having everything accepted. */
+ * take some seconds more for each level of the tree. A node that is suspected
+ * (COP_EVENT_NODE_SUSPECTED) when the call begins, or silent for
+ * `failure_timeout` during it, is killed at once by the node that started it.
+ * Packets delivered before can be received afterwards. At a back-end: as
+ * cop_network_leave(), but leave after `timeout_ms` in any case.
+ *
+ * Returns 0, or -ETIMEDOUT if some nodes did not end in time; at a back-end, if
+ * it left without having everything accepted. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
 /* Leave the network, from a back-end, when the front-end has accepted

@@ -68,6 +68,30 @@ static void tell_back(struct node *node, uint32_t rank)
     node_tell(node, TELL_NODE_BACK, rank, 0, NULL);
 }
 
+/* During a shutdown: have the starters of `ranks` kill them (11.4). */
+static void end_suspects(struct node *node, const struct ranks *ranks)
+{
+    struct control control = {.type = CONTROL_ENDING};
+
+    if (ranks_copy(&control.ranks, ranks) < 0)
+        node->failed = true;
+    downward_control(node, &control);
+    control_fini(&control);
+}
+
+void suspect_end(struct node *node)
+{
+    const struct suspicion *suspicion = &node->heal.suspicion;
+    struct ranks ranks = {0};
+
+    for (uint32_t rank = 0; rank < suspicion->told_count; rank++)
+        if ((suspicion->told[rank].suspected || suspicion->told[rank].lost) &&
+            ranks_add(&ranks, rank, rank) < 0)
+            node->failed = true;
+    end_suspects(node, &ranks);
+    ranks_fini(&ranks);
+}
+
 void suspect_limbo(struct node *node, const struct ranks *ranks)
 {
     uint32_t rank = RANK_NONE;
@@ -78,6 +102,8 @@ void suspect_limbo(struct node *node, const struct ranks *ranks)
              node->times.failure_timeout_ms);
     while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
         tell_suspected(node, rank, text);
+    if (node->ending)
+        end_suspects(node, ranks);
 }
 
 void suspect_covered(struct node *node, const struct ranks *ranks)
@@ -286,6 +312,16 @@ static void tell_overdue(struct node *node, uint32_t rank)
                        "failure_timeout");
 }
 
+static void end_overdue(struct node *node, uint32_t rank)
+{
+    struct ranks ranks = {0};
+
+    if (ranks_add(&ranks, rank, rank) < 0)
+        node->failed = true;
+    end_suspects(node, &ranks);
+    ranks_fini(&ranks);
+}
+
 /* Try to connect to the suspect whose turn it is, to learn whether its host
  * refuses the connection (6.8). */
 static void suspect_knock(struct node *node)
@@ -348,6 +384,8 @@ void suspect_tick(struct node *node)
         } else {
             one->overdue = true;
             tell_overdue(node, one->rank);
+            if (node->ending)
+                end_overdue(node, one->rank);
         }
     }
     suspect_knock(node);

@@ -51,6 +51,10 @@ void suspect_certain(struct node *node, uint32_t rank, const char *text);
 /* Whether commnode `rank` is lost for good. */
 bool suspect_is_lost(const struct node *node, uint32_t rank);
 
+/* Front-end: a shutdown begins. The starters of all suspects kill them, from now
+ * on also those of nodes that are suspects for failure_timeout (11.4). */
+void suspect_end(struct node *node);
+
 /* The back-ends `ranks` have entered limbo; a branch covers them again. */
 void suspect_limbo(struct node *node, const struct ranks *ranks);
 void suspect_covered(struct node *node, const struct ranks *ranks);

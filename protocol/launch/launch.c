@@ -505,6 +505,15 @@ void launch_end(struct node *node, const char *text)
     exit_node(node, 0, text);
 }
 
+void launch_kill(struct node *node, const struct ranks *ranks)
+{
+    uint32_t rank = RANK_NONE;
+
+    while (node->role != NODE_BACKEND &&
+           (rank = ranks_after(ranks, rank)) != RANK_NONE)
+        node_act(node, ACTION_KILL)->rank = rank;
+}
+
 /* Whether a child is ready. Those that still ask get END. */
 static bool has_ready_child(const struct node *node)
 {

@@ -135,6 +135,9 @@ void launch_end(struct node *node, const char *text);
  * that the children look for other parents (5.1). */
 void launch_break(struct node *node, const char *text);
 
+/* A shutdown has begun: kill those of `ranks` that this node has started. */
+void launch_kill(struct node *node, const struct ranks *ranks);
+
 /* End this node if the network is closing and no child is left, or if this
  * back-end leaves and has sent everything. */
 void launch_try_end(struct node *node);

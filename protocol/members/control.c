@@ -126,6 +126,7 @@ int control_encode(const struct control *control, struct frame *out)
             control->stream_count);
     case CONTROL_LOST:
     case CONTROL_LEFT:
+    case CONTROL_ENDING:
         return packet_pack(&out->payload, LOST_FORMAT,
                            ranks_pairs(&control->ranks),
                            pair_count(&control->ranks));
@@ -268,6 +269,7 @@ static int decode_packet(struct cop_packet *packet, struct control *control)
         return decode_enter(packet, control);
     case CONTROL_LOST:
     case CONTROL_LEFT:
+    case CONTROL_ENDING:
         return decode_lost(packet, control);
     case CONTROL_SHUTDOWN:
         return 0;
@@ -286,7 +288,7 @@ int control_decode(const struct frame *frame, struct control *out)
     struct cop_packet *packet = NULL;
     int r;
 
-    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_LEFT)
+    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_ENDING)
         return -EBADMSG;
     control.type = (enum control_type)frame->tag;
     r = packet_open(&packet, frame->payload);

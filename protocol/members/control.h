@@ -15,9 +15,10 @@ enum control_type {
     CONTROL_ENTER,      /* ranks; streams and their starts */
     CONTROL_LOST,       /* ranks */
     CONTROL_SHUTDOWN,
-    CONTROL_FAIL, /* stream: it ends at once at every node (11.5) */
-    CONTROL_REDO, /* stream, generation, after: the last final wave */
-    CONTROL_LEFT, /* ranks: as LOST, and their totals are kept (17.7) */
+    CONTROL_FAIL,   /* stream: it ends at once at every node (11.5) */
+    CONTROL_REDO,   /* stream, generation, after: the last final wave */
+    CONTROL_LEFT,   /* ranks: as LOST, and their totals are kept (17.7) */
+    CONTROL_ENDING, /* ranks: to be killed by their starters (11.4) */
 };
 
 /* One control packet. Caller's storage; all zero is empty. */
@@ -28,7 +29,8 @@ struct control {
     uint64_t after; /* takes effect after this packet of `stream` (3.1b) */
     uint32_t generation;
     struct payload *parameters;
-    struct ranks ranks; /* ENTER: the joiners; LOST, LEFT: the lost back-ends */
+    struct ranks ranks; /* ENTER: the joiners; LOST, LEFT: the lost back-ends;
+                           ENDING: the suspects */
 
     /* ENTER: arrays of stream_count, one element for each stream */
     uint32_t *streams; /* its number */

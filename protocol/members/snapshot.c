@@ -103,6 +103,8 @@ void snapshot_send(struct node *node, struct peer *peer)
         node->failed = true;
     free(ids);
     node_send(node, peer, msg_snapshot_encode(&snapshot));
+    if (node->ending)
+        send_unnumbered(node, peer, &(struct control){.type = CONTROL_ENDING});
     if (node->closing)
         send_unnumbered(node, peer,
                         &(struct control){.type = CONTROL_SHUTDOWN});

@@ -316,10 +316,14 @@ static int downward_apply(struct node *node,
             exact_redo(node, stream, control->generation, control->after);
         return 0;
     }
+    case CONTROL_ENDING:
+        node->ending = true;
+        launch_kill(node, &control->ranks);
+        return 0;
     case CONTROL_SHUTDOWN:
         if (number == 0 && !node->closing)
             snapshot_pass_end(node);
-        node->closing = true;
+        node->ending = node->closing = true;
         launch_try_end(node);
         return 0;
     case CONTROL_FAIL:

@@ -281,6 +281,29 @@ TEST(a_shutdown_with_a_stopped_backend)
     }
 }
 
+/* A stopped commnode whose children have other parents, and a stopped back-end:
+ * the shutdown does not wait for them. */
+TEST(a_shutdown_does_not_wait_for_suspects)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    pid_t backend = tree_pid(network, tree_rank(network, 3));
+    pid_t commnodes[NODES_MAX];
+    struct cop_event event;
+    uint64_t begin_ms;
+
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 2);
+    tree_stop(commnodes[0]);
+    tree_stop(backend);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_SUSPECTED, &event));
+    CHECK_OK(cop_stream_send(sum, TAG_ECHO, "%d", 1));
+    begin_ms = tree_now_ms();
+    CHECK_IS(cop_network_shutdown(network, 2 * TREE_PATIENCE_MS), 0);
+    CU_ASSERT(tree_now_ms() < begin_ms + TREE_PATIENCE_MS / 2);
+    tree_free(network);
+}
+
 /* Packets delivered before the end can still be received, and nothing else. */
 TEST(the_end_is_orderly)
 {

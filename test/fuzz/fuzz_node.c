@@ -242,6 +242,7 @@ static void check_action(struct play *play, struct action *action)
         break;
     case ACTION_SPAWN:
     case ACTION_STOP:
+    case ACTION_KILL:
     case ACTION_RANK:
     case ACTION_UNLOAD:
     case ACTION_TELL:
@@ -456,9 +457,10 @@ static void make_control(struct play *play, struct frame *frame)
     };
 
     if (what >= 0xf0)
-        control.type = what == 0xff ? CONTROL_LEFT
-                       : what & 1   ? CONTROL_REDO
-                                    : CONTROL_FAIL;
+        control.type = what == 0xff   ? CONTROL_LEFT
+                       : what == 0xfe ? CONTROL_ENDING
+                       : what & 1     ? CONTROL_REDO
+                                      : CONTROL_FAIL;
 
     if (control.type == CONTROL_OPEN) {
         make_definition(play, &control.definition);
@@ -478,7 +480,8 @@ static void make_control(struct play *play, struct frame *frame)
         control.starts[0] = number(&play->in);
         control.markers[0] = number(&play->in);
         control.epochs[0] = (uint32_t)number(&play->in);
-    } else if (control.type == CONTROL_LOST || control.type == CONTROL_LEFT) {
+    } else if (control.type == CONTROL_LOST || control.type == CONTROL_LEFT ||
+               control.type == CONTROL_ENDING) {
         some_ranks(play, &control.ranks);
     } else if (control.type == CONTROL_REDO) {
         control.generation = (uint32_t)number(&play->in);

@@ -42,6 +42,69 @@ SCENARIO(a_node_that_hangs_delays_no_shutdown, TREE)
         CU_ASSERT(sim_has_exited(sim, rank));
 }
 
+/* Stop `rank` for ever, and begin to end the network after `wait_ms`. Returns
+ * after how many milliseconds every node has ended. */
+static uint64_t end_with_stopped(struct sim *sim,
+                                 uint32_t rank,
+                                 uint64_t wait_ms)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+    uint64_t begin_ms;
+    bool alive = true;
+
+    sim_send_int(sim, 0, stream, 1);
+    sim_freeze(sim, rank, 10000000);
+    sim_run(sim, wait_ms);
+    begin_ms = sim_now_ms(sim);
+    CHECK_OK(sim_begin_end(sim));
+    sim_sync_now(sim, stream);
+    CHECK_OK(sim_shutdown(sim, 0));
+    while (alive && sim_now_ms(sim) < begin_ms + 60000) {
+        sim_run(sim, 10);
+        alive = false;
+        for (uint32_t i = 0; i < sim_count(sim); i++)
+            alive |= sim_is_alive(sim, i);
+    }
+    return sim_now_ms(sim) - begin_ms;
+}
+
+/* PROTOCOL 11.4: a shutdown kills those that are suspected when it begins, at
+ * once: a back-end, and a commnode whose children have other parents. */
+TEST(a_shutdown_kills_suspects_at_once)
+{
+    for (uint32_t rank = 1; rank <= 3; rank++) {
+        struct sim *sim = sim_launch(TREE);
+        uint64_t took_ms =
+            end_with_stopped(sim, rank, 3 * LIMIT_FAILURE_TIMEOUT_MS);
+
+        CU_ASSERT(took_ms <= 100);
+        sim_end(sim);
+    }
+}
+
+/* PROTOCOL 11.4: a node that is stopped before a shutdown, or during it, is
+ * killed when it has been silent for failure_timeout. */
+TEST(a_shutdown_kills_silent_nodes)
+{
+    for (uint32_t rank = 1; rank <= 3; rank++) {
+        struct sim *sim = sim_launch(TREE);
+        uint64_t took_ms = end_with_stopped(sim, rank, 500);
+
+        CU_ASSERT(took_ms <= LIMIT_FAILURE_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
+        sim_end(sim);
+    }
+    for (uint32_t rank = 1; rank <= 3; rank++) {
+        struct sim *sim = sim_launch(TREE);
+
+        sim_freeze(sim, rank, 10000000);
+        CHECK_OK(sim_shutdown(sim, 0));
+        sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS + LIMIT_HEARTBEAT_MS);
+        for (uint32_t i = 0; i < sim_count(sim); i++)
+            CU_ASSERT(!sim_is_alive(sim, i));
+        sim_end(sim);
+    }
+}
+
 /* PROTOCOL 11.1, 11.1a: a back-end that leaves is given up at once; what it
  * sent before stays, and the others go on without it. */
 SCENARIO(a_back_end_may_leave, TREE)
