@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "api/astray.h"
 #include "wire/packet.h"
 
 /* ---- time ---- */
@@ -259,6 +260,8 @@ static void announce(struct cop_network *network, const struct action *news)
         .stream_id = news->stream,
     };
 
+    if (news->tell == TELL_ENDED)
+        text = network->text;
     if (news->tell == TELL_NODE_ADOPTED) {
         snprintf(parent, sizeof(parent), "by rank %u",
                  (uint32_t)news->sequence);
@@ -311,6 +314,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_ENDED:
         network->left = news->code == 1;
         network_end(network, news->text);
+        astray_name(network);
         break;
     case TELL_NODE_ADOPTED:
     case TELL_NODE_SUSPECTED:

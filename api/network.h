@@ -46,7 +46,8 @@ struct cop_network {
     bool shut_down;
     bool asked; /* EVENT_SHUTDOWN was sent */
     bool ended;
-    bool left; /* a back-end: everything was accepted before it ended */
+    bool astray; /* the front-end: nodes are not known to have ended */
+    bool left;   /* a back-end: everything was accepted before it ended */
     char text[LIMIT_TEXT]; /* why it ended, or failed to launch */
 };
 

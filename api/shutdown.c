@@ -135,7 +135,8 @@ static int shut_down(struct cop_network *network, int timeout_ms)
     if (left_ms >= 0 && left_ms < grace_ms(network))
         left_ms = grace_ms(network);
     killed = driver_reap(network->driver, stopped_ms, left_ms);
-    return killed > 0 || (timeout_ms > 0 && network_left_ms(deadline_ms) == 0)
+    return killed > 0 || network->astray ||
+                   (timeout_ms > 0 && network_left_ms(deadline_ms) == 0)
                ? -ETIMEDOUT
                : 0;
 }

@@ -196,8 +196,7 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
     case FRAME_FAREWELL:
         return farewell_take(node, peer, frame);
     case FRAME_GOODBYE:
-        peer->left = true;
-        return 0;
+        return launch_goodbye(node, peer, frame);
     case FRAME_SILENCE:
         peer->gave_up = true;
         return 0;

@@ -104,6 +104,7 @@ void node_free(struct node *node)
     payload_free(node->filter.parameters);
     node_free_spare(node);
     ranks_fini(&node->lost);
+    ranks_fini(&node->astray);
     free(node);
 }
 

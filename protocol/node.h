@@ -431,6 +431,10 @@ bool node_internal(const struct node *node,
                    uint32_t *rank,
                    const char **address);
 
+/* Front-end: the nodes that are not known to have ended, or to end because of
+ * SHUTDOWN. Borrowed until the next step. */
+const struct ranks *node_astray(const struct node *node);
+
 /* Whether internal node `rank` has failed, as far as this node knows. */
 bool node_has_failed(const struct node *node, uint32_t rank);
 

@@ -30,6 +30,11 @@ const struct ranks *node_backends(const struct node *node)
     return &node->backends;
 }
 
+const struct ranks *node_astray(const struct node *node)
+{
+    return &node->astray;
+}
+
 const struct ranks *node_members(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);

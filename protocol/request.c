@@ -217,6 +217,7 @@ static int request_shutdown(struct node *node)
     for (size_t i = 0; i < node->stream_count; i++)
         if (node->streams[i]->exact) /* a leaver must know what is final */
             exact_beat(node, node->streams[i]);
+    suspect_astray(node);
     downward_control(node, &(struct control){.type = CONTROL_SHUTDOWN});
     return 0;
 }

@@ -118,6 +118,8 @@ struct node {
     uint32_t last_seen;    /* the same, including streams without OPEN here */
     struct ranks backends; /* front-end: all that live; others: own branch */
     struct ranks lost;     /* given up, for good (11.2) */
+    struct ranks astray; /* front-end: given up, or without a path at SHUTDOWN,
+                              and not known to have ended (11.4) */
     uint64_t takes;
     uint64_t receive_at; /* takes at the last receive from any stream */
     uint32_t markers;    /* streams with a marker that waits */

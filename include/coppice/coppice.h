@@ -229,7 +229,9 @@ enum cop_event_type {
                                  received */
     COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */
     COP_EVENT_STREAM_CLOSED,  /* `stream_id` has ended */
-    COP_EVENT_ENDED,          /* the network has ended; `text` says why */
+    COP_EVENT_ENDED,          /* the network has ended; `text` says why, and at
+                                 the front-end which ranks are not known to have
+                                 ended: see cop_network_shutdown() */
     COP_EVENT_NODE_REFUSED,   /* `rank` sent something forbidden, as `text`
                                  says. The link to it was closed; it may return
                                  on another one */
@@ -405,8 +407,10 @@ COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
  * Packets delivered before can be received afterwards. At a back-end: as
  * cop_network_leave(), but leave after `timeout_ms` in any case.
  *
- * Returns 0, or -ETIMEDOUT if some nodes did not end in time; at a back-end, if
- * it left without having everything accepted. */
+ * Returns 0, or -ETIMEDOUT if some nodes did not end in time, or are not known
+ * to have ended: nodes without a path to the front-end, such as stopped ones,
+ * whose starter is dead. The text of COP_EVENT_ENDED names these. At a back-end:
+ * if it left without having everything accepted. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
 /* Leave the network, from a back-end, when the front-end has accepted

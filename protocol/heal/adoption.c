@@ -21,6 +21,7 @@ static void send_answer(struct node *node,
 void adoption_refuse(struct node *node, struct peer *peer)
 {
     send_answer(node, peer, ADOPTION_CLOSING);
+    suspect_found(node, peer->rank); /* it ends */
 }
 
 static void refuse_orphan(struct node *node,

@@ -253,6 +253,8 @@ static void give_up_gone(struct node *node,
             node_send(node, node->parent, record_pack(node, columns, text));
         return;
     }
+    for (uint32_t i = 0; i < columns->count; i++)
+        suspect_found(node, columns->ranks[i]);
     if (split_backends(node, columns, text, &ranks) < 0)
         node->failed = true;
     if (skipping)

@@ -92,6 +92,34 @@ void suspect_end(struct node *node)
     ranks_fini(&ranks);
 }
 
+void suspect_astray(struct node *node)
+{
+    const struct suspicion *suspicion = &node->heal.suspicion;
+
+    for (uint32_t rank = 0; rank < suspicion->told_count; rank++)
+        if (!suspicion->told[rank].lost &&
+            (suspicion->told[rank].suspected ||
+             suspicion->told[rank].pathless) &&
+            !ranks_has(&node->lost, rank) &&
+            ranks_add(&node->astray, rank, rank) < 0)
+            node->failed = true;
+    for (size_t i = 0; i < node->uncovered_count; i++)
+        if (ranks_unite(&node->astray, &node->uncovered[i].ranks) < 0)
+            node->failed = true;
+}
+
+void suspect_found(struct node *node, uint32_t rank)
+{
+    struct ranks one = {0};
+
+    if (!ranks_has(&node->astray, rank))
+        return;
+    if (ranks_add(&one, rank, rank) < 0 ||
+        ranks_subtract(&node->astray, &one) < 0)
+        node->failed = true;
+    ranks_fini(&one);
+}
+
 void suspect_limbo(struct node *node, const struct ranks *ranks)
 {
     uint32_t rank = RANK_NONE;
@@ -381,6 +409,8 @@ void suspect_tick(struct node *node)
                      "nobody has reached it for %llu ms: it is given up",
                      (unsigned long long)record_patience_ms(node));
             suspect_certain(node, one->rank, text);
+            if (ranks_add(&node->astray, one->rank, one->rank) < 0)
+                node->failed = true;
         } else {
             one->overdue = true;
             tell_overdue(node, one->rank);

@@ -51,6 +51,12 @@ void suspect_certain(struct node *node, uint32_t rank, const char *text);
 /* Whether commnode `rank` is lost for good. */
 bool suspect_is_lost(const struct node *node, uint32_t rank);
 
+/* Front-end, at SHUTDOWN: the nodes without a path are astray (11.4). */
+void suspect_astray(struct node *node);
+
+/* Front-end: the end of `rank` is certain: it is not astray. */
+void suspect_found(struct node *node, uint32_t rank);
+
 /* Front-end: a shutdown begins. The starters of all suspects kill them, from now
  * on also those of nodes that are suspects for failure_timeout (11.4). */
 void suspect_end(struct node *node);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/state.h"
+#include "wire/packet.h"
 
 /* Missing nodes that an error message names. */
 #define NAMED_MISSING 8
@@ -484,6 +485,43 @@ void launch_break(struct node *node, const char *text)
     exit_node(node, -ETIMEDOUT, text);
 }
 
+/* Send GOODBYE. At the end it names the nodes below that are astray (11.4). */
+static void send_goodbye(struct node *node, struct peer *peer)
+{
+    struct frame frame = {.type = FRAME_GOODBYE, .origin = node->rank};
+
+    if (node->astray.count > 0 &&
+        packet_pack(&frame.payload, "%aud", ranks_pairs(&node->astray),
+                    (uint32_t)(2 * node->astray.count)) < 0)
+        node->failed = true;
+    node_send(node, peer, frame);
+}
+
+int launch_goodbye(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    struct ranks astray = {0};
+    const uint32_t *pairs;
+    uint32_t count;
+    int r;
+
+    peer->left = true;
+    if (!frame->payload || peer->role != NODE_COMMNODE)
+        return 0;
+    r = packet_open(&packet, frame->payload);
+    if (r == 0)
+        r = cop_packet_unpack(packet, "%aud", &pairs, &count);
+    if (r == 0)
+        r = ranks_from_pairs(&astray, pairs, count);
+    if (r == 0)
+        r = ranks_unite(&node->astray, &astray);
+    cop_packet_free(packet);
+    ranks_fini(&astray);
+    return r == -EINVAL ? -EBADMSG : r;
+}
+
 void launch_end(struct node *node, const char *text)
 {
     if (node->ended)
@@ -496,7 +534,7 @@ void launch_end(struct node *node, const char *text)
         if (peer->asking)
             adoption_refuse(node, peer);
         else if (peer->is_parent)
-            node_send_bare(node, peer, FRAME_GOODBYE);
+            send_goodbye(node, peer);
         else
             node_send_bare(node, peer, FRAME_END);
         link_close(&peer->life);

@@ -135,6 +135,11 @@ void launch_end(struct node *node, const char *text);
  * that the children look for other parents (5.1). */
 void launch_break(struct node *node, const char *text);
 
+/* Handle GOODBYE. `frame` is borrowed. Returns 0 or an error as in intake.c. */
+int launch_goodbye(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame);
+
 /* A shutdown has begun: kill those of `ranks` that this node has started. */
 void launch_kill(struct node *node, const struct ranks *ranks);
 

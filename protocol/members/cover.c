@@ -192,6 +192,8 @@ static void give_up_oldest(struct node *node)
         node->failed = true;
     else
         member_give_up(node, CONTROL_LOST, &ranks, text);
+    if (ranks_unite(&node->astray, &ranks) < 0)
+        node->failed = true;
     ranks_fini(&ranks);
 }
 

@@ -85,6 +85,10 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
     for (size_t i = 0; i < node->stream_count; i++)
         settle_update(node, node->streams[i]);
     peer->below = below;
+    if (node->closing && !peer->left &&
+        (ranks_add(&node->astray, peer->rank, peer->rank) < 0 ||
+         ranks_unite(&node->astray, &peer->below) < 0))
+        node->failed = true;
     if (node->closing)
         return;
     if (!node->launched)

@@ -364,6 +364,7 @@ void steps_take_all(struct swarm *swarm)
     if (swarm->launched && converge(swarm) < 0)
         return;
     swarm->over = true;
+    sim_begin_end(swarm->sim);
     if (swarm->crash)
         sim_crash(swarm->sim, 0);
     else

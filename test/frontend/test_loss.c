@@ -304,6 +304,28 @@ TEST(a_shutdown_does_not_wait_for_suspects)
     tree_free(network);
 }
 
+/* A stopped back-end, whose commnode is killed: no process is there that could
+ * end it. The shutdown says so, and names it. */
+TEST(a_shutdown_names_what_it_cannot_end)
+{
+    struct cop_network *network = tree_launch("2x2");
+    uint32_t rank = tree_rank(network, 0);
+    pid_t stopped = tree_pid(network, rank), commnodes[NODES_MAX];
+    struct cop_event event;
+    char name[64];
+
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 2);
+    tree_stop(stopped);
+    CHECK_OK(kill(commnodes[0], SIGKILL));
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
+    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), -ETIMEDOUT);
+    CHECK_OK(tree_await(network, COP_EVENT_ENDED, &event));
+    snprintf(name, sizeof(name), "not known to have ended: rank %u", rank);
+    CU_ASSERT_PTR_NOT_NULL(strstr(event.text, name));
+    CHECK_OK(kill(stopped, SIGKILL));
+    tree_free(network);
+}
+
 /* Packets delivered before the end can still be received, and nothing else. */
 TEST(the_end_is_orderly)
 {

@@ -105,6 +105,50 @@ TEST(a_shutdown_kills_silent_nodes)
     }
 }
 
+/* End the network. Returns whether 3 is astray at the end, and no other. */
+static bool ends_without_3(struct sim *sim)
+{
+    CHECK_OK(sim_shutdown(sim, 0));
+    sim_wait(sim, 0, TELL_ENDED);
+    for (uint32_t rank = 4; rank < sim_count(sim); rank++)
+        CU_ASSERT(!sim_was_astray(rank));
+    return sim_was_astray(3);
+}
+
+/* PROTOCOL 11.4: a back-end is stopped, and the commnode that has started it is
+ * dead: the front-end knows that it may not have ended. It is stopped before
+ * that death or when it has another parent, and a while or directly before the
+ * end. A node that has exited is not astray. */
+TEST(a_stopped_node_without_its_starter_is_astray)
+{
+    for (int how = 0; how < 4; how++) {
+        struct sim *sim = sim_launch("0(1(3,4),2(5,6))");
+
+        if (how == 0)
+            sim_freeze(sim, 3, 10000000);
+        if (how == 3)
+            sim_crash(sim, 3);
+        sim_run(sim, 100);
+        sim_crash(sim, 1);
+        sim_run(sim, 1000);
+        if (how == 1 || how == 2)
+            sim_freeze(sim, 3, 10000000);
+        sim_run(sim, how == 2 ? 0 : 10000);
+        CU_ASSERT_EQUAL(ends_without_3(sim), how < 3);
+        sim_end(sim);
+    }
+}
+
+/* PROTOCOL 11.4: the node that was given up is astray, too. */
+SCENARIO(a_node_that_was_given_up_is_astray, TREE)
+{
+    sim_freeze(sim, 3, 10000000);
+    sim_crash(sim, 1);
+    sim_run(sim, 150000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+    CU_ASSERT(ends_without_3(sim));
+}
+
 /* PROTOCOL 11.1, 11.1a: a back-end that leaves is given up at once; what it
  * sent before stays, and the others go on without it. */
 SCENARIO(a_back_end_may_leave, TREE)

@@ -14,6 +14,7 @@
 /* What the watcher has seen in the only world. */
 static struct {
     unsigned told[NODES][TELLS];
+    bool astray[NODES];
     int code[TELLS];
     uint32_t rank[TELLS];
     char text[TELLS][LIMIT_TEXT + 1];
@@ -43,9 +44,11 @@ static void note_tell(struct sim *sim,
                       const struct action *tell,
                       void *arg)
 {
-    (void)sim;
     (void)arg;
     seen.told[index][tell->tell]++;
+    for (uint32_t rank = 0;
+         index == 0 && tell->tell == TELL_ENDED && rank < NODES; rank++)
+        seen.astray[rank] = ranks_has(node_astray(sim_node(sim, 0)), rank);
     seen.code[tell->tell] = tell->code;
     seen.rank[tell->tell] = tell->rank;
     snprintf(seen.text[tell->tell], sizeof(seen.text[0]), "%s",
@@ -253,6 +256,11 @@ void sim_send_all(
 {
     for (uint32_t rank = first; rank <= last; rank++)
         sim_send_int(sim, rank, stream, value);
+}
+
+bool sim_was_astray(uint32_t rank)
+{
+    return seen.astray[rank];
 }
 
 unsigned sim_told(struct sim *sim, uint32_t rank, enum tell_type tell)

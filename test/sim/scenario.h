@@ -122,6 +122,9 @@ struct ranks sim_ranks(size_t count, ...);
  * minute. */
 void sim_wait(struct sim *sim, uint32_t rank, enum tell_type tell);
 
+/* Whether the front-end did not know of the end of `rank` when it ended. */
+bool sim_was_astray(uint32_t rank);
+
 /* How often `rank` was told `tell`; the code, rank and text of the last TELL of
  * any node. */
 unsigned sim_told(struct sim *sim, uint32_t rank, enum tell_type tell);
