@@ -205,9 +205,9 @@ static void check_action(struct play *play, struct action *action)
             play->load[play->load_count++] = action->definition->id;
         break;
     case ACTION_FILTER:
-        must(!play->calling &&
-             (action->call->state || action->call->input_count > 0 ||
-              action->call->slots == CALL_PACK));
+        must(!play->calling && (action->call->state || action->call->init ||
+                                action->call->input_count > 0 ||
+                                action->call->slots == CALL_PACK));
         play->calling = true;
         break;
     case ACTION_DELIVER:
