@@ -162,9 +162,8 @@ enum event_type {
     EVENT_PARAMETERS, /* stream, frame: payload (taken, also on error) */
     EVENT_SYNC,       /* stream; result: the marker's sequence */
     EVENT_STATE,      /* stream; result: the least sequence of TELL_STATE */
-    EVENT_ENDING,   /* front-end: EVENT_SHUTDOWN will follow: end the processes
-                         of suspects, and of nodes that fall silent (11.4) */
-    EVENT_SHUTDOWN, /* front-end: end the network; back-end: leave it, when
+    EVENT_ENDING,     /* front-end: EVENT_SHUTDOWN will follow (11.4) */
+    EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it, when
                          all that it has sent is accepted (11.6). Asked again:
                          at once */
 };
@@ -213,26 +212,26 @@ struct node_adoption {
 };
 
 enum action_type {
-    ACTION_SPAWN, /* rank: start this child, answer EVENT_CHILD_BEGUN */
-    ACTION_STOP,  /* rank, text: do not wait for it any longer; why. End its
+    ACTION_SPAWN,   /* rank: start this child, answer EVENT_CHILD_BEGUN */
+    ACTION_STOP,    /* rank, text: do not wait for it any longer; why. End its
                        start or its process, and answer EVENT_CHILD_GONE, with
                        more about the reason */
-    ACTION_KILL,  /* rank: kill its process, if this node has started it; answer
-                       EVENT_CHILD_GONE when it has ended */
-    ACTION_SEND,  /* link, frame (the shell's to give back) */
-    ACTION_CLOSE, /* link: send the queued frames, then close; no event. code:
+    ACTION_KILL,    /* rank: kill its process, if this node has started it.
+                       EVENT_CHILD_GONE follows when it has ended */
+    ACTION_SEND,    /* link, frame (the shell's to give back) */
+    ACTION_CLOSE,   /* link: send the queued frames, then close; no event. code:
                        -ETIMEDOUT if that is for silence, -EPROTO if the other
                        end broke the protocol */
-    ACTION_DIAL,  /* rank, incarnation (sequence), text: its addresses. Give
+    ACTION_DIAL,    /* rank, incarnation (sequence), text: its addresses. Give
                        up what was dialled before. Answer EVENT_LINK_UP with
                        is_parent, or EVENT_UNREACHABLE */
-    ACTION_KNOCK, /* rank, text: its addresses. Connect and close, to see
+    ACTION_KNOCK,   /* rank, text: its addresses. Connect and close, to see
                        whether a process listens there. Give up the previous
                        attempt. Answer EVENT_UNREACHABLE */
-    ACTION_CLOCK, /* read the clock after all actions before this one: answer
+    ACTION_CLOCK,   /* read the clock after all actions before this one: answer
                        EVENT_CLOCK */
-    ACTION_RANK,  /* rank: a back-end that attached got its rank */
-    ACTION_LOAD,  /* definition: load its filters, answer EVENT_LOADED */
+    ACTION_RANK,    /* rank: a back-end that attached got its rank */
+    ACTION_LOAD,    /* definition: load its filters, answer EVENT_LOADED */
     ACTION_UNLOAD,  /* stream: free its filters, once none is running */
     ACTION_FILTER,  /* call: run it, answer EVENT_FILTERED */
     ACTION_DELIVER, /* stream, frame (the shell's): to the application */
