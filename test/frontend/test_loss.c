@@ -281,11 +281,21 @@ TEST(a_shutdown_with_a_stopped_backend)
     }
 }
 
+/* Launch 2x2. A silent node is suspected after three seconds. */
+static struct cop_network *launch_with_suspicions(void)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    launch.times.heartbeat_ms = 200;
+    launch.times.failure_timeout_ms = 3000;
+    return tree_launch_as(launch, "2x2", NULL);
+}
+
 /* A stopped commnode whose children have other parents, and a stopped back-end:
  * the shutdown does not wait for them. */
 TEST(a_shutdown_does_not_wait_for_suspects)
 {
-    struct cop_network *network = tree_launch("2x2");
+    struct cop_network *network = launch_with_suspicions();
     struct cop_stream *sum = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     pid_t backend = tree_pid(network, tree_rank(network, 3));
     pid_t commnodes[NODES_MAX];
@@ -308,7 +318,7 @@ TEST(a_shutdown_does_not_wait_for_suspects)
  * end it. The shutdown says so, and names it. */
 TEST(a_shutdown_names_what_it_cannot_end)
 {
-    struct cop_network *network = tree_launch("2x2");
+    struct cop_network *network = launch_with_suspicions();
     uint32_t rank = tree_rank(network, 0);
     pid_t stopped = tree_pid(network, rank), commnodes[NODES_MAX];
     struct cop_event event;
@@ -318,7 +328,7 @@ TEST(a_shutdown_names_what_it_cannot_end)
     tree_stop(stopped);
     CHECK_OK(kill(commnodes[0], SIGKILL));
     CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
-    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), -ETIMEDOUT);
+    CHECK_IS(cop_network_shutdown(network, 10000), -ETIMEDOUT);
     CHECK_OK(tree_await(network, COP_EVENT_ENDED, &event));
     snprintf(name, sizeof(name), "not known to have ended: rank %u", rank);
     CU_ASSERT_PTR_NOT_NULL(strstr(event.text, name));
