@@ -63,6 +63,24 @@ static void sync_all(struct cop_network *network, uint64_t deadline_ms)
     }
 }
 
+static bool is_gathered(void *arg)
+{
+    const struct cop_network *network = arg;
+
+    return network->ended || node_is_gathered(driver_node(network->driver));
+}
+
+/* Wait for the orphans: with a parent they end like all others. A node that has
+ * not found one within failure_timeout may be stopped. */
+static void gather(struct cop_network *network, uint64_t deadline_ms)
+{
+    uint64_t latest_ms =
+        driver_now_ms() + node_patience_ms(driver_node(network->driver));
+
+    network_wait(network, is_gathered, network,
+                 deadline_ms < latest_ms ? deadline_ms : latest_ms);
+}
+
 /* How long our children may take to kill the nodes below them; 0 if the
  * children are back-ends. */
 static int grace_ms(const struct cop_network *network)
@@ -111,6 +129,7 @@ static int shut_down(struct cop_network *network, int timeout_ms)
 {
     int half_ms = timeout_ms < 0 ? timeout_ms : timeout_ms / 2;
     uint64_t deadline_ms = network_deadline_ms(timeout_ms);
+    uint64_t half_deadline_ms = network_deadline_ms(half_ms);
     struct event ending = {.type = EVENT_ENDING};
     int stopped_ms, left_ms, killed;
 
@@ -120,7 +139,8 @@ static int shut_down(struct cop_network *network, int timeout_ms)
     if (network->role == NODE_FRONTEND && network->launched &&
         !network->ended) {
         driver_step(network->driver, &ending, NULL);
-        sync_all(network, network_deadline_ms(half_ms));
+        sync_all(network, half_deadline_ms);
+        gather(network, half_deadline_ms);
     }
     end(network, deadline_ms);
     if (!network->ended) {

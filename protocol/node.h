@@ -430,6 +430,9 @@ bool node_internal(const struct node *node,
                    uint32_t *rank,
                    const char **address);
 
+/* Front-end: whether every node that is not lost has a path to it. */
+bool node_is_gathered(const struct node *node);
+
 /* Front-end: the nodes that are not known to have ended, or to end because of
  * SHUTDOWN. Borrowed until the next step. */
 const struct ranks *node_astray(const struct node *node);

@@ -30,6 +30,11 @@ const struct ranks *node_backends(const struct node *node)
     return &node->backends;
 }
 
+bool node_is_gathered(const struct node *node)
+{
+    return !suspect_is_any(node);
+}
+
 const struct ranks *node_astray(const struct node *node)
 {
     return &node->astray;

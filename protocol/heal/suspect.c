@@ -92,15 +92,27 @@ void suspect_end(struct node *node)
     ranks_fini(&ranks);
 }
 
+/* Whether commnode `rank` is not lost and has no path to the front-end. */
+static bool is_without_path(const struct node *node, uint32_t rank)
+{
+    const struct told *told = &node->heal.suspicion.told[rank];
+
+    return !told->lost && (told->suspected || told->pathless) &&
+           !ranks_has(&node->lost, rank);
+}
+
+bool suspect_is_any(const struct node *node)
+{
+    for (uint32_t rank = 0; rank < node->heal.suspicion.told_count; rank++)
+        if (is_without_path(node, rank))
+            return true;
+    return node->uncovered_count > 0;
+}
+
 void suspect_astray(struct node *node)
 {
-    const struct suspicion *suspicion = &node->heal.suspicion;
-
-    for (uint32_t rank = 0; rank < suspicion->told_count; rank++)
-        if (!suspicion->told[rank].lost &&
-            (suspicion->told[rank].suspected ||
-             suspicion->told[rank].pathless) &&
-            !ranks_has(&node->lost, rank) &&
+    for (uint32_t rank = 0; rank < node->heal.suspicion.told_count; rank++)
+        if (is_without_path(node, rank) &&
             ranks_add(&node->astray, rank, rank) < 0)
             node->failed = true;
     for (size_t i = 0; i < node->uncovered_count; i++)

@@ -51,6 +51,9 @@ void suspect_certain(struct node *node, uint32_t rank, const char *text);
 /* Whether commnode `rank` is lost for good. */
 bool suspect_is_lost(const struct node *node, uint32_t rank);
 
+/* Front-end: whether any node that is not lost has no path. */
+bool suspect_is_any(const struct node *node);
+
 /* Front-end, at SHUTDOWN: the nodes without a path are astray (11.4). */
 void suspect_astray(struct node *node);
 
