@@ -15,6 +15,7 @@
 #define STOP_SPREAD_MS 7000
 #define RESET_MS       250
 #define CALM_MS        1500
+#define MEMBERS_MS     2000
 
 static void add(struct schedule *schedule,
                 uint32_t at_ms,
@@ -28,6 +29,20 @@ static void add(struct schedule *schedule,
         (struct blow){at_ms, kind, rank, choice};
     if (at_ms > schedule->length_ms)
         schedule->length_ms = at_ms;
+}
+
+/* Draw a back-end that nothing happens to yet; 0: it is not to be. */
+static uint32_t draw_backend(const struct schedule *schedule,
+                             uint64_t *seed,
+                             const struct tree *tree)
+{
+    uint32_t rank =
+        tree->first_leaf + draw(seed, tree->launched - tree->first_leaf);
+
+    for (size_t i = 0; i < schedule->count; i++)
+        if (schedule->blows[i].rank == rank)
+            return 0;
+    return rank;
 }
 
 /* Kill the commnodes in random order: all, or half of them. */
@@ -96,21 +111,24 @@ static void draw_resets(struct schedule *schedule,
     }
 }
 
-/* One to three back-ends are killed, and one leaves. */
+/* Up to three back-ends leave, half of them together with another one; up to two
+ * late joiners come; `kills` back-ends are killed. */
 static void draw_members(struct schedule *schedule,
                          uint64_t *seed,
-                         const struct tree *tree)
+                         const struct tree *tree,
+                         uint32_t kills)
 {
-    bool is_drawn[RANKS_MAX] = {false};
-    uint32_t count = 2 + draw(seed, 3), rank, i;
+    uint32_t leaves = draw(seed, 4), joiners = draw(seed, 3), at_ms = 0, rank;
 
-    for (i = 0; i < count; i++) {
-        rank = tree->first_leaf + draw(seed, tree->launched - tree->first_leaf);
-        if (!is_drawn[rank])
-            add(schedule, draw(seed, 2000), i == 0 ? BLOW_LEAVE : BLOW_KILL,
-                rank, 0);
-        is_drawn[rank] = true;
+    while (leaves + kills > 0) {
+        rank = draw_backend(schedule, seed, tree);
+        at_ms = draw(seed, 2) ? at_ms : draw(seed, MEMBERS_MS);
+        if (rank)
+            add(schedule, at_ms, leaves ? BLOW_LEAVE : BLOW_KILL, rank, 0);
+        *(leaves ? &leaves : &kills) -= 1;
     }
+    while (joiners-- > 0)
+        add(schedule, draw(seed, MEMBERS_MS), BLOW_JOIN, 0, 0);
 }
 
 static int compare(const void *a, const void *b)
@@ -132,7 +150,7 @@ void schedule_draw(struct schedule *schedule,
         schedule->length_ms = CALM_MS;
     if (weather == KILLS || weather == ALL)
         draw_kills(schedule, &seed, tree, true);
-    if (weather == FRONT || weather == JOINER || weather == MEMBERS)
+    if (weather == FRONT || weather == MEMBERS)
         draw_kills(schedule, &seed, tree, draw(&seed, 2));
     if (weather == STOPS || weather == ALL)
         draw_stops(schedule, &seed, tree);
@@ -140,12 +158,8 @@ void schedule_draw(struct schedule *schedule,
         draw_resets(schedule, &seed, tree);
     if (weather == FRONT)
         draw_stop(schedule, &seed, 0, STOP_FIRST_MS + STOP_SPREAD_MS);
-    if (weather == MEMBERS)
-        draw_members(schedule, &seed, tree);
-    if (weather == JOINER || weather == MEMBERS)
-        add(schedule, draw(&seed, 1500), BLOW_JOIN, 0, 0);
-    if ((weather == JOINER || weather == MEMBERS) && draw(&seed, 2))
-        add(schedule, draw(&seed, 3000), BLOW_JOIN, 0, 0);
+    draw_members(schedule, &seed, tree,
+                 weather == MEMBERS ? 1 + draw(&seed, 3) : 0);
     qsort(schedule->blows, schedule->count, sizeof(*schedule->blows), compare);
 }
 

@@ -22,20 +22,17 @@ void ledger_fini(struct ledger *ledger)
     }
 }
 
+bool packet_is_lost(const struct cop_packet *packet)
+{
+    return cop_packet_contributors(packet) == 0 &&
+           !cop_packet_is_compensation(packet) &&
+           cop_packet_format(packet)[0] == '\0';
+}
+
 uint32_t ledger_command(struct ledger *ledger, uint32_t items)
 {
-    uint32_t number = ++ledger->number, i, k;
-
     ledger->items += items;
-    for (i = 0; ledger->kind == KIND_PEAKS && i < ledger->member_count; i++)
-        for (k = 0; k < items; k++) {
-            int64_t value =
-                item_value(ledger->members[i], ledger->flow, number, k);
-
-            if (value > ledger->floor[value % KEYS])
-                ledger->floor[value % KEYS] = value;
-        }
-    return number;
+    return ++ledger->number;
 }
 
 /* Find which string `text` is. Returns whether it is one of this flow. */
@@ -127,6 +124,8 @@ static void take_sums(struct ledger *ledger, const struct cop_packet *packet)
     const int64_t *values;
     uint32_t count;
 
+    if (packet_is_lost(packet))
+        return;
     if (cop_packet_unpack(packet, "%ald", &values, &count) < 0 ||
         count != SLOTS) {
         ledger->bad("%s: a packet of format \"%s\"", ledger->name,
@@ -170,6 +169,22 @@ bool ledger_next_tally(const struct ledger *ledger,
     return false;
 }
 
+bool ledger_excuses(const struct ledger *ledger, const struct tally *tally)
+{
+    return tally->is_killed || tally->leaves ||
+           (tally->rank >= ledger->first_joiner &&
+            !ledger->parts[tally->rank].is_member);
+}
+
+void ledger_note_left(struct ledger *ledger)
+{
+    struct tally tally;
+    uint32_t i = 0;
+
+    while (ledger_next_tally(ledger, &i, &tally))
+        ledger->parts[tally.rank].has_left = tally.has_left;
+}
+
 /* How many of the first `count` are missing; `*first`: the first of them. */
 static uint32_t missing(const struct seen *seen,
                         int class,
@@ -197,7 +212,7 @@ static void check_strings(struct ledger *ledger, int class)
         uint32_t count = class == ANSWERS ? sent->answered : sent->unasked;
         uint32_t lacks = missing(seen, class, count, &first);
 
-        if (lacks > 0)
+        if (lacks > 0 && !ledger_excuses(ledger, &tally))
             ledger->bad("%s: %u of the %u %s strings of rank %u are missing, "
                         "the first is %u",
                         ledger->name, lacks, count,
@@ -207,18 +222,6 @@ static void check_strings(struct ledger *ledger, int class)
             ledger->bad("%s: rank %u has sent %u strings, but %u came",
                         ledger->name, tally.rank, count, seen->count[class]);
     }
-}
-
-/* Whether a sync need not wait for this member: it ended before the last
- * command, came after it, or joined an exact stream and does not count yet. */
-static bool is_excused(const struct ledger *ledger, const struct tally *tally)
-{
-    if (tally->is_killed || tally->leaves)
-        return true;
-    if (tally->rank < ledger->first_joiner)
-        return false;
-    return tally->flows[ledger->flow].first == 0 ||
-           (ledger->kind >= KIND_EXACT && !ledger->parts[tally->rank].is_known);
 }
 
 /* Check that each member took each command; a late joiner from its first on. */
@@ -233,7 +236,7 @@ static void check_commands(struct ledger *ledger)
 
         if (tally.wrong[0])
             ledger->bad("rank %u: %s", tally.rank, tally.wrong);
-        if (is_excused(ledger, &tally))
+        if (ledger_excuses(ledger, &tally))
             continue;
         if (got->last != ledger->number || (!is_joiner && got->first != 1))
             ledger->bad("%s: rank %u took the commands %u to %u, but 1 to %u "
@@ -247,26 +250,40 @@ static void check_commands(struct ledger *ledger)
     }
 }
 
+/* Check that the maxima are at least those that the members had sent when they
+ * answered the last command. */
 static void check_peaks(struct ledger *ledger)
 {
-    for (uint32_t key = 0; key < KEYS; key++)
-        if (ledger->peaks[key] < ledger->floor[key])
-            ledger->bad("%s: the greatest value of key %u is %" PRId64
-                        ", but %" PRId64 " was answered",
-                        ledger->name, key, ledger->peaks[key],
-                        ledger->floor[key]);
+    struct tally tally;
+    uint32_t i = 0, key;
+
+    while (ledger_next_tally(ledger, &i, &tally)) {
+        const int64_t *sent = tally.flows[ledger->flow].settled_peaks;
+
+        for (key = 0; key < KEYS && !ledger_excuses(ledger, &tally); key++)
+            if (ledger->peaks[key] < sent[key])
+                ledger->bad("%s: the greatest value of key %u is %" PRId64
+                            ", but rank %u answered %" PRId64,
+                            ledger->name, key, ledger->peaks[key], tally.rank,
+                            sent[key]);
+    }
 }
 
-/* Check the answers to the commands since the last sync. */
+/* Check the answers to the commands since the last sync. Those of members that
+ * are excused may be missing. */
 static void check_sums(struct ledger *ledger, bool is_lossy)
 {
-    int64_t expected[SLOTS] = {0};
+    int64_t expected[SLOTS] = {0}, excused = 0;
     struct tally tally;
     uint32_t i = 0, number;
 
     while (ledger_next_tally(ledger, &i, &tally)) {
         const struct flow_tally *got = &tally.flows[ledger->flow];
 
+        if (ledger_excuses(ledger, &tally)) {
+            excused++;
+            continue;
+        }
         for (number = ledger->synced + 1; number <= ledger->number; number++)
             if (got->first > 0 && got->first <= number && got->last >= number)
                 expected[number % SLOTS] +=
@@ -275,7 +292,8 @@ static void check_sums(struct ledger *ledger, bool is_lossy)
     for (i = 0; i < SLOTS; i++) {
         int64_t came = ledger->slots[i] >> 40, wanted = expected[i] >> 40;
 
-        if (is_lossy ? came > wanted : ledger->slots[i] != expected[i])
+        if (came > wanted + excused || (!is_lossy && came < wanted) ||
+            (came == wanted && excused == 0 && ledger->slots[i] != expected[i]))
             ledger->bad("%s: sync returned %d behind command %u, and slot %u "
                         "has %" PRId64 " answers of %" PRId64
                         ", values %" PRId64 " of %" PRId64,
@@ -288,6 +306,8 @@ static void check_sums(struct ledger *ledger, bool is_lossy)
 
 void ledger_synced(struct ledger *ledger, bool is_lossy)
 {
+    uint32_t i;
+
     check_commands(ledger);
     if (ledger->kind == KIND_SET)
         check_strings(ledger, ANSWERS);
@@ -296,7 +316,9 @@ void ledger_synced(struct ledger *ledger, bool is_lossy)
     else if (ledger->kind == KIND_SUM)
         check_sums(ledger, is_lossy);
     else
-        parts_synced(ledger);
+        parts_synced(ledger, is_lossy);
+    for (i = 0; i < RANKS_MAX; i++)
+        ledger->parts[i].is_aligned = ledger->parts[i].is_member;
     ledger->synced = ledger->number;
 }
 
@@ -334,18 +356,24 @@ static void check_state_strings(struct ledger *ledger,
 static void check_end_peaks(struct ledger *ledger,
                             const struct cop_packet *state)
 {
-    int64_t in_state[KEYS] = {0}, sent[KEYS] = {0};
+    int64_t in_state[KEYS] = {0}, sent[KEYS] = {0}, all[KEYS] = {0};
     struct tally tally;
     uint32_t i = 0, key;
 
     if (state)
         take_peaks(ledger, state, in_state);
     while (ledger_next_tally(ledger, &i, &tally))
-        for (key = 0; key < KEYS; key++)
-            if (tally.flows[ledger->flow].peaks[key] > sent[key])
-                sent[key] = tally.flows[ledger->flow].peaks[key];
+        for (key = 0; key < KEYS; key++) {
+            int64_t peak = tally.flows[ledger->flow].peaks[key];
+
+            if (peak > all[key])
+                all[key] = peak;
+            if (peak > sent[key] && !ledger_excuses(ledger, &tally))
+                sent[key] = peak;
+        }
     for (key = 0; key < KEYS; key++)
-        if (ledger->peaks[key] != sent[key] || in_state[key] != sent[key])
+        if (ledger->peaks[key] < sent[key] || ledger->peaks[key] > all[key] ||
+            in_state[key] != ledger->peaks[key])
             ledger->bad("%s: the greatest value of key %u is %" PRId64
                         ", %" PRId64 " came, the state has %" PRId64,
                         ledger->name, key, sent[key], ledger->peaks[key],

@@ -17,12 +17,16 @@ struct seen {
     uint32_t count[2];
 };
 
-/* The part of one back-end in an exact or cumulative stream. */
+/* What is known of one back-end; the counts are for questions, exact and
+ * cumulative streams. */
 struct part {
+    bool is_member;  /* it had joined before the last commands were sent */
+    bool is_aligned; /* it had joined before the last sync */
+    bool has_left;   /* before the waiting packets were received */
     uint32_t count;  /* packets received, or in the last total */
-    uint32_t synced; /* cumulative: packets that a sync has covered ... */
+    uint32_t synced; /* questions: packets received before the last sync;
+                        cumulative: packets that a sync has covered ... */
     uint64_t sum;    /* ... and their sum */
-    bool is_known;   /* a packet of it had come before the last sync */
     uint32_t epoch;  /* the last wave that includes it */
     uint64_t wave;
 };
@@ -41,19 +45,24 @@ struct ledger {
     uint32_t synced;       /* the last command before the last sync */
     uint32_t items;        /* of all commands */
     uint64_t strings;
-    int64_t floor[KEYS]; /* of each key, the least that the answers imply */
     int64_t peaks[KEYS];
     int64_t slots[SLOTS];
     struct seen seen[RANKS_MAX];
     struct part parts[RANKS_MAX];
-    uint32_t epoch; /* exact: of the last wave received */
+    uint32_t epoch; /* questions, exact: of the last wave received */
     uint64_t wave;
+    uint64_t waves;
+    uint32_t answers; /* received to the questions so far */
+    uint32_t partial; /* those that lack a member since the opening */
     uint32_t syncs;
     uint32_t totals; /* cumulative: how many were exact */
 };
 
 /* Free what the ledger holds. */
 void ledger_fini(struct ledger *ledger);
+
+/* Whether `packet` is a wave of which nothing is left. */
+bool packet_is_lost(const struct cop_packet *packet);
 
 /* Note the next command, with `items` items. Returns its number. */
 uint32_t ledger_command(struct ledger *ledger, uint32_t items);
@@ -66,6 +75,13 @@ void ledger_packet(struct ledger *ledger, const struct cop_packet *packet);
 bool ledger_next_tally(const struct ledger *ledger,
                        uint32_t *i,
                        struct tally *tally);
+
+/* Whether a sync need not wait for this back-end: it has ended, it leaves, or it
+ * was no member when the last commands were sent. */
+bool ledger_excuses(const struct ledger *ledger, const struct tally *tally);
+
+/* Note which back-ends have left; the waiting packets are received next. */
+void ledger_note_left(struct ledger *ledger);
 
 /* A sync has returned 0, or 1 if `is_lossy`, and every waiting packet has been
  * received. */

@@ -5,7 +5,7 @@
  * would wait minutes for them. It checks that each command of a stream arrives
  * once and in order. FOLDER/tally.RANK, a mapped file that survives the
  * process, has what was sent and what was wrong. After SIGTERM it leaves the
- * network. */
+ * network. A late joiner may be slow to receive its first command. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,10 @@
 #define UNASKED_MS  40 /* the most between two unsolicited packets */
 #define UNASKED_MAX 16 /* after one command */
 #define LAZY_US     3000
+#define JOIN_US     1000000
 #define LEAVE_MS    60000
-#define ALERT_MS    50 /* the most until it obeys SIGTERM */
+#define HASTE_MS    100 /* a short time-out of a leave */
+#define ALERT_MS    50  /* the most until it obeys SIGTERM */
 #define TEXT_LEN    32
 
 struct flow {
@@ -111,22 +113,25 @@ static int send_sum(uint32_t flow, uint32_t number)
                            (uint32_t)SLOTS);
 }
 
+static int send_part(uint32_t flow, uint32_t index)
+{
+    uint64_t values[RANKS_MAX] = {0};
+
+    values[tally->rank] = part_value(tally->rank, flow, index);
+    return flows[flow].kind == KIND_PIECES
+               ? cop_stream_send(flows[flow].stream, TAG_ANSWER, "%ud %uld",
+                                 tally->rank, values[tally->rank])
+               : cop_stream_send(flows[flow].stream, TAG_ANSWER, "%auld",
+                                 values, (uint32_t)RANKS_MAX);
+}
+
 /* Send `count` packets on an exact or cumulative stream. */
 static int send_parts(uint32_t flow, uint32_t count)
 {
-    struct flow_tally *sent = &tally->flows[flow];
-    uint64_t values[RANKS_MAX] = {0}, value;
     int r = 0;
 
-    while (r == 0 && count-- > 0) {
-        value = part_value(tally->rank, flow, sent->sent++);
-        values[tally->rank] = value;
-        r = flows[flow].kind == KIND_PIECES
-                ? cop_stream_send(flows[flow].stream, TAG_ANSWER, "%ud %uld",
-                                  tally->rank, value)
-                : cop_stream_send(flows[flow].stream, TAG_ANSWER, "%auld",
-                                  values, (uint32_t)RANKS_MAX);
-    }
+    while (r == 0 && count-- > 0)
+        r = send_part(flow, tally->flows[flow].sent++);
     return r;
 }
 
@@ -143,9 +148,12 @@ static void answer(uint32_t flow, uint32_t number, uint32_t items)
         r = send_peaks(flow, number, items);
     else if (flows[flow].kind == KIND_SUM)
         r = send_sum(flow, number);
+    else if (flows[flow].kind == KIND_QUESTION)
+        r = send_part(flow, number);
     else
         r = send_parts(flow, part_count(tally->rank, flow, number, items));
     sent->settled = sent->sent;
+    memcpy(sent->settled_peaks, sent->peaks, sizeof(sent->peaks));
     if (r < 0 && r != -EPIPE && r != -ENOTCONN)
         wrong("flow %u: the answer to command %u: %s", flow, number,
               strerror(-r));
@@ -180,7 +188,7 @@ static void obey(struct cop_stream *stream, const struct cop_packet *packet)
 
     if (cop_packet_unpack(packet, COMMAND_FORMAT, &flow, &kind, &number, &items,
                           &flags) < 0 ||
-        flow >= FLOWS || kind > KIND_TOTAL || items > ITEMS_MAX) {
+        flow >= FLOWS || kind >= KINDS || items > ITEMS_MAX) {
         wrong("a packet on stream %u is no command: \"%s\"",
               cop_stream_id(stream), cop_packet_format(packet));
         return;
@@ -226,17 +234,27 @@ static void on_term(int number)
     is_told_to_leave = 1;
 }
 
-/* Leave the network after all packets have been accepted. */
+/* Leave the network after all packets have been accepted, by calls with short
+ * or long time-outs; some back-ends do not wait longer than for the first. */
 static void leave(struct cop_network *network)
 {
+    uint64_t end_ms = now_ms() + LEAVE_MS;
     struct cop_error error = {""};
-    int r;
+    int r = -ETIMEDOUT, timeout_ms;
 
     tally->leaves = true;
-    r = cop_network_leave(network, LEAVE_MS, &error);
-    if (r < 0)
-        wrong("leave: %s, %s", strerror(-r), error.text);
+    while (r == -ETIMEDOUT && now_ms() < end_ms && !tally->is_killed) {
+        timeout_ms = draw(&seed, 3) ? (int)draw(&seed, HASTE_MS) : LEAVE_MS;
+        r = cop_network_leave(network, timeout_ms, &error);
+        tally->timeouts += r == -ETIMEDOUT;
+        tally->is_killed =
+            r == -ENOTCONN || (r == -ETIMEDOUT && draw(&seed, 16) == 0);
+    }
     tally->has_left = r == 0;
+    if (r < 0 && !tally->is_killed)
+        wrong("leave: %s, %s", strerror(-r), error.text);
+    if (r == -ETIMEDOUT)
+        cop_network_shutdown(network, HASTE_MS);
 }
 
 /* Like cop_network_receive(), but wait in poll(). */
@@ -281,6 +299,8 @@ int main(int argc, char **argv)
     tally_open(argv[2], cop_network_rank(network));
     seed = mix(strtoull(argv[1], NULL, 10) + tally->rank);
     polls = draw(&seed, 3) == 0;
+    if (argc > 3 && draw(&seed, 2))
+        usleep(draw(&seed, JOIN_US));
     do {
         timeout_ms = send_due();
         r = polls ? receive_by_poll(network, &stream, &packet, timeout_ms)

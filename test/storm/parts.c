@@ -1,9 +1,10 @@
-/* parts.c - the ledger of an exact or cumulative stream. */
+/* parts.c - the ledger of a stream of questions, an exact or a cumulative
+ * stream. */
 #include "test/storm/parts.h"
 
 #include <inttypes.h>
 
-/* ---- exact streams: wave after wave ---- */
+/* ---- questions and exact streams: wave after wave ---- */
 
 /* Packet by packet: check that `value` is the next that `rank` has sent. */
 static void take_part(struct ledger *ledger,
@@ -12,16 +13,19 @@ static void take_part(struct ledger *ledger,
                       uint32_t epoch)
 {
     struct part *part = &ledger->parts[rank];
+    bool is_answer = ledger->kind == KIND_QUESTION;
+    uint32_t index = is_answer ? ledger->answers : part->count;
 
-    if (value != part_value(rank, ledger->flow, part->count)) {
+    if (value != part_value(rank, ledger->flow, index)) {
         ledger->bad("%s: wave %u.%" PRIu64 " has %" PRIx64
-                    " of rank %u, which is not its packet %u",
+                    " of rank %u, which is not its %s %u",
                     ledger->name, epoch, ledger->wave, value, rank,
-                    part->count);
+                    is_answer ? "answer to question" : "packet", index);
         return;
     }
-    if (ledger->wave != 1 && (part->count == 0 || part->epoch != epoch ||
-                              part->wave != ledger->wave - 1))
+    if (!is_answer && ledger->wave != 1 &&
+        (part->count == 0 || part->epoch != epoch ||
+         part->wave != ledger->wave - 1))
         ledger->bad("%s: rank %u is in wave %u.%" PRIu64 ", but not in the one "
                     "before",
                     ledger->name, rank, epoch, ledger->wave);
@@ -34,11 +38,13 @@ static void take_wave(struct ledger *ledger,
                       const struct cop_packet *packet,
                       uint32_t epoch)
 {
-    const uint64_t *values;
-    uint32_t count = 0, rank, members = 0;
+    static const uint64_t none[RANKS_MAX];
+    bool is_lost = ledger->kind == KIND_QUESTION && packet_is_lost(packet);
+    uint32_t count = RANKS_MAX, rank, members = 0;
+    const uint64_t *values = none;
 
-    if (cop_packet_unpack(packet, "%auld", &values, &count) < 0 ||
-        count != RANKS_MAX) {
+    if (!is_lost && (cop_packet_unpack(packet, "%auld", &values, &count) < 0 ||
+                     count != RANKS_MAX)) {
         ledger->bad("%s: a packet of format \"%s\"", ledger->name,
                     cop_packet_format(packet));
         return;
@@ -53,6 +59,7 @@ static void take_wave(struct ledger *ledger,
         ledger->bad("%s: wave %u.%" PRIu64 " has %u members, but says %u",
                     ledger->name, epoch, ledger->wave, members,
                     cop_packet_contributors(packet));
+    ledger->partial += members < ledger->member_count;
 }
 
 static void take_piece(struct ledger *ledger,
@@ -83,6 +90,8 @@ static void check_order(struct ledger *ledger, uint64_t wave, uint32_t epoch)
                     ledger->name, epoch, wave, ledger->epoch, ledger->wave);
     ledger->epoch = epoch;
     ledger->wave = wave;
+    ledger->waves += !is_same;
+    ledger->answers += ledger->kind == KIND_QUESTION;
 }
 
 void parts_packet(struct ledger *ledger, const struct cop_packet *packet)
@@ -96,10 +105,10 @@ void parts_packet(struct ledger *ledger, const struct cop_packet *packet)
     if (cop_packet_is_late(packet) || cop_packet_is_compensation(packet))
         ledger->bad("%s: a packet is flagged", ledger->name);
     check_order(ledger, cop_packet_wave(packet), epoch);
-    if (ledger->kind == KIND_EXACT)
-        take_wave(ledger, packet, epoch);
-    else
+    if (ledger->kind == KIND_PIECES)
         take_piece(ledger, packet, epoch);
+    else
+        take_wave(ledger, packet, epoch);
 }
 
 /* ---- cumulative streams: totals ---- */
@@ -151,21 +160,24 @@ void parts_total(struct ledger *ledger, const struct cop_packet *total)
     ledger->totals++;
 }
 
-/* ---- both ---- */
+/* ---- all ---- */
 
-/* How many packets of a member a sync covers. A late joiner's first packets may
- * be in the following epoch. */
+/* How many packets of a back-end a sync that returns 0 covers. A late joiner's
+ * answers count from the first sync behind its coming. */
 static uint32_t covered(const struct ledger *ledger, const struct tally *tally)
 {
     const struct flow_tally *sent = &tally->flows[ledger->flow];
     const struct part *part = &ledger->parts[tally->rank];
 
-    if (tally->is_killed ||
-        (tally->rank >= ledger->first_joiner && !part->is_known))
+    if (ledger->kind != KIND_QUESTION && part->has_left && !tally->is_killed)
+        return sent->sent;
+    if (ledger_excuses(ledger, tally))
         return 0;
-    if (tally->leaves)
-        return tally->has_left ? sent->sent : 0;
-    return sent->settled;
+    if (ledger->kind != KIND_QUESTION)
+        return sent->settled;
+    return tally->rank < ledger->first_joiner || part->is_aligned
+               ? part->synced + ledger->number - ledger->synced
+               : 0;
 }
 
 /* Note the packets that a sync of a cumulative stream covers. */
@@ -177,16 +189,20 @@ static void note_synced(struct ledger *ledger, uint32_t rank, uint32_t count)
         part->sum += part_value(rank, ledger->flow, part->synced++);
 }
 
-void parts_synced(struct ledger *ledger)
+void parts_synced(struct ledger *ledger, bool is_lossy)
 {
     struct tally tally;
     uint32_t i = 0, count;
 
     ledger->syncs++;
+    if (ledger->kind == KIND_QUESTION && ledger->answers != ledger->number)
+        ledger->bad("%s: %u questions, %u answers", ledger->name,
+                    ledger->number, ledger->answers);
+    ledger->answers = ledger->kind == KIND_QUESTION ? ledger->number : 0;
     while (ledger_next_tally(ledger, &i, &tally)) {
         struct part *part = &ledger->parts[tally.rank];
 
-        count = covered(ledger, &tally);
+        count = is_lossy ? 0 : covered(ledger, &tally);
         if (ledger->kind == KIND_TOTAL)
             note_synced(ledger, tally.rank, count);
         else if (part->count < count)
@@ -194,7 +210,8 @@ void parts_synced(struct ledger *ledger)
                         "packets of %u",
                         ledger->name, ledger->syncs, tally.rank, part->count,
                         count);
-        part->is_known = part->count > 0;
+        if (ledger->kind == KIND_QUESTION)
+            part->synced = part->count;
     }
 }
 

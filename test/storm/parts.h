@@ -1,14 +1,16 @@
-/* parts.h - the ledger of an exact or cumulative stream: the first packets of
- * each back-end have arrived, in order, each once. */
+/* parts.h - the ledger of a stream of questions: the n-th packet answers the
+ * n-th question; and of an exact or cumulative stream: the first packets of each
+ * back-end have arrived, in order, each once. */
 #pragma once
 
 #include "test/storm/ledger.h"
 
-/* Check a packet received on an exact stream. */
+/* Check a packet received on a stream of questions or an exact stream. */
 void parts_packet(struct ledger *ledger, const struct cop_packet *packet);
 
-/* A sync has returned 0, and every waiting packet has been received. */
-void parts_synced(struct ledger *ledger);
+/* A sync has returned 0, or 1 if `is_lossy`, and every waiting packet has been
+ * received. */
+void parts_synced(struct ledger *ledger, bool is_lossy);
 
 /* Check the total of a cumulative stream, which is exact; NULL: nothing was
  * sent. */

@@ -24,7 +24,8 @@
 #define TAG_ANSWER  (COP_TAG_FIRST + 1)
 
 /* A command: flow, kind, number, items, flags. Its answer has that many items;
- * on an exact or cumulative stream, part_count() packets. */
+ * on an exact or cumulative stream, part_count() packets; to a question, one
+ * packet. */
 #define COMMAND_FORMAT "%ud %ud %ud %ud %ud"
 enum {
     FLAG_UNASKED = 1, /* also send unsolicited packets */
@@ -35,16 +36,11 @@ enum kind {
     KIND_SET,
     KIND_PEAKS,
     KIND_SUM,
-    KIND_EXACT,  /* an exact stream, "sum" */
-    KIND_PIECES, /* an exact stream without a filter */
-    KIND_TOTAL   /* a cumulative stream, "sum" */
-};
-
-/* The kinds of streams of a round. */
-enum streams {
-    ORDINARY,
-    EXACT, /* exact and cumulative ones */
-    STREAMS
+    KIND_QUESTION, /* numbered questions, as in the README: "sum" or "max" */
+    KIND_EXACT,    /* an exact stream, "sum" */
+    KIND_PIECES,   /* an exact stream without a filter */
+    KIND_TOTAL,    /* a cumulative stream, "sum" */
+    KINDS
 };
 
 /* The kinds of harm to the nodes of a round. */
@@ -55,8 +51,7 @@ enum weather {
     RESETS,
     ALL,
     FRONT,
-    JOINER,
-    MEMBERS, /* exact and cumulative streams only */
+    MEMBERS,
     WEATHERS
 };
 
@@ -71,14 +66,17 @@ struct flow_tally {
                           is blocked */
     uint32_t settled;  /* packets when the last command was answered */
     int64_t peaks[KEYS];
+    int64_t settled_peaks[KEYS];
 };
 
 struct tally {
     uint32_t rank;
     int32_t pid;
-    bool is_killed;        /* written by the driver, before it kills */
+    bool is_killed;        /* written by the driver, before it kills; or it has
+                              left without knowing what was accepted */
     bool leaves;           /* it takes no more commands */
     bool has_left;         /* all its packets were accepted */
+    uint32_t timeouts;     /* calls of cop_network_leave() that timed out */
     char wrong[WRONG_LEN]; /* "": nothing */
     struct flow_tally flows[FLOWS];
 };
@@ -125,7 +123,7 @@ static inline int64_t sum_value(uint32_t rank, uint32_t flow, uint32_t number)
 }
 
 /* The packet with this `index` that back-end `rank` sends on an exact or
- * cumulative stream; never 0. */
+ * cumulative stream, or its answer to the question with this number; never 0. */
 static inline uint64_t part_value(uint32_t rank, uint32_t flow, uint32_t index)
 {
     return mix(((uint64_t)rank << 40) | ((uint64_t)flow << 32) | index) | 1;

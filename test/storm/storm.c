@@ -1,6 +1,6 @@
 /* storm.c - rounds of a tool, checked from outside, whose nodes are killed,
  * stopped and cut off: storm [--time S] [--rounds N] [--seed N] [--tree SHAPE]
- * [--weather NAME] [--streams NAME] [--keep].
+ * [--weather NAME] [--keep].
  *
  * Each round starts its own front-end, harms its nodes as the seed says, and
  * compares what the network promised with the results. See README.md. Ends with
@@ -40,9 +40,7 @@ static const struct shape shapes[] = {
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))
 
 static const char *const weathers[WEATHERS] = {
-    "calm", "kills", "stops", "resets", "all", "front", "joiner", "members"};
-
-static const char *const stream_names[STREAMS] = {"ordinary", "exact"};
+    "calm", "kills", "stops", "resets", "all", "front", "members"};
 
 /* The counts of the final table. */
 enum sum {
@@ -51,12 +49,17 @@ enum sum {
     RESET,
     JOINED,
     LEFT,
+    TIMEOUTS,
+    UNKNOWN,
     STRINGS,
     COMMANDS,
     SYNCS,
     LOSSY,
     PARTS,
     TOTALS,
+    WAVES,
+    ANSWERS,
+    PARTIAL,
     REDOS,
     EVENTS,
     UNHARMED,
@@ -69,13 +72,18 @@ static const char *const sum_names[SUMS] = {
     "stops",
     "resets",
     "late joiners",
-    "back-ends that left",
+    "back-ends told to leave",
+    "leaves that timed out",
+    "leaves with an unknown end",
     "strings",
     "commands taken",
     "syncs",
     "syncs that returned 1",
     "packets exactly once",
     "totals vouched for",
+    "waves in order",
+    "answers to their questions",
+    "waves without a member",
     "redos",
     "events",
     "links lost without a fault",
@@ -160,12 +168,11 @@ static void take_line(const char *line)
         bad("%s", line + at);
     else
         memcpy(the_round.last, word, sizeof(word));
+    if (strcmp(word, "ended") == 0)
+        witness_end(&the_round.tree, line + at, bad);
     if (strcmp(word, "settled") == 0)
-        sscanf(line + at,
-               "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-               " %" SCNu64,
-               &sums[STRINGS], &sums[COMMANDS], &sums[SYNCS], &sums[LOSSY],
-               &sums[PARTS], &sums[TOTALS]);
+        for (int i = STRINGS, n = 0; i <= PARTIAL; i++, at += n)
+            sscanf(line + at, "%" SCNu64 "%n", &sums[i], &n);
 }
 
 /* Take lines of the tool for `timeout_ms`, or until one begins with `word`.
@@ -214,26 +221,18 @@ static void become(const char *program, char *const *argv)
     _exit(127);
 }
 
-static void tool_start(const char *shape,
-                       enum weather weather,
-                       enum streams streams)
+static void tool_start(const char *shape, enum weather weather)
 {
-    char program[4096], member[4096], seed[32], number[8], kinds[8];
-    char *argv[] = {program,
-                    seed,
-                    the_round.folder,
-                    (char *)(uintptr_t)shape,
-                    member,
-                    number,
-                    kinds,
-                    NULL};
+    char program[4096], member[4096], seed[32], number[8];
+    char *argv[] = {
+        program, seed, the_round.folder, (char *)(uintptr_t)shape, member,
+        number,  NULL};
     int to[2], from[2];
 
     snprintf(program, sizeof(program), "%s/tool", the_round.programs);
     snprintf(member, sizeof(member), "%s/member", the_round.programs);
     snprintf(seed, sizeof(seed), "%" PRIu64, the_round.seed);
     snprintf(number, sizeof(number), "%d", (int)weather);
-    snprintf(kinds, sizeof(kinds), "%d", (int)streams);
     if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
         err(2, "pipe");
     the_round.tool = fork();
@@ -382,6 +381,18 @@ static void reap(void)
     }
 }
 
+/* Count how the back-ends left. */
+static void count_leaves(void)
+{
+    struct tally tally;
+
+    for (uint32_t rank = 0; rank < RANKS_MAX; rank++)
+        if (tally_read(the_round.folder, rank, &tally) && tally.leaves) {
+            the_round.sums[TIMEOUTS] += tally.timeouts;
+            the_round.sums[UNKNOWN] += !tally.has_left;
+        }
+}
+
 /* Check that nodes left no file. Remove the folder if the round had no
  * violation, unless `keeps`. */
 static void check_folder(bool keeps)
@@ -449,10 +460,7 @@ static size_t run(enum weather weather, struct socket sockets[SOCKETS_MAX])
 }
 
 /* Run a round, and add its counts to the totals. */
-static void round_run(size_t shape,
-                      enum weather weather,
-                      enum streams streams,
-                      bool keeps)
+static void round_run(size_t shape, enum weather weather, bool keeps)
 {
     static struct socket sockets[SOCKETS_MAX];
     char path[128];
@@ -468,7 +476,7 @@ static void round_run(size_t shape,
     if (!the_round.log)
         err(2, "%s", path);
     tree_init(&the_round.tree, &shapes[shape]);
-    tool_start(shapes[shape].text, weather, streams);
+    tool_start(shapes[shape].text, weather);
     count = run(weather, sockets);
     fclose(the_round.to_tool);
     listen_for(NULL, 0);
@@ -477,6 +485,7 @@ static void round_run(size_t shape,
     for (size_t i = 0; i < count; i++)
         if (sockets[i].listens && socket_listens(sockets[i].inode))
             bad("rank %u's listening socket is left", sockets[i].rank);
+    count_leaves();
     check_folder(keeps);
     fclose(the_round.log);
 }
@@ -490,10 +499,10 @@ static void round_print(uint64_t begin_ms)
     if (sums[VIOLATIONS] > 0)
         printf("\n ");
     printf(" %" PRIu64 " kills, %" PRIu64 " stops, %" PRIu64 " resets, %" PRIu64
-           " %s, %" PRIu64 " commands, %" PRIu64 " redos, %" PRIu64 " events: ",
-           sums[KILLED], sums[STOPPED], sums[RESET],
-           sums[STRINGS] + sums[PARTS], sums[PARTS] ? "packets" : "strings",
-           sums[COMMANDS], sums[REDOS], sums[EVENTS]);
+           " leave, %" PRIu64 " join, %" PRIu64 " commands, %" PRIu64
+           " answers, %" PRIu64 " redos, %" PRIu64 " events: ",
+           sums[KILLED], sums[STOPPED], sums[RESET], sums[LEFT], sums[JOINED],
+           sums[COMMANDS], sums[ANSWERS], sums[REDOS], sums[EVENTS]);
     if (sums[VIOLATIONS] > 0)
         printf("%" PRIu64 " VIOLATIONS, see %s/log\n", sums[VIOLATIONS],
                the_round.folder);
@@ -525,7 +534,6 @@ struct options {
     uint64_t rounds;
     const char *tree;
     const char *weather;
-    const char *streams;
     bool keeps;
 };
 
@@ -534,8 +542,8 @@ static void options_read(struct options *options, int argc, char **argv)
     static const struct option known[] = {
         {"time", 1, NULL, 't'},    {"seed", 1, NULL, 's'},
         {"rounds", 1, NULL, 'n'},  {"tree", 1, NULL, 'T'},
-        {"weather", 1, NULL, 'w'}, {"streams", 1, NULL, 'S'},
-        {"keep", 0, NULL, 'k'},    {NULL, 0, NULL, 0}};
+        {"weather", 1, NULL, 'w'}, {"keep", 0, NULL, 'k'},
+        {NULL, 0, NULL, 0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -549,8 +557,6 @@ static void options_read(struct options *options, int argc, char **argv)
             options->tree = optarg;
         else if (c == 'w')
             options->weather = optarg;
-        else if (c == 'S')
-            options->streams = optarg;
         else if (c == 'k')
             options->keeps = true;
         else
@@ -569,7 +575,7 @@ static size_t choose(uint64_t *seed, size_t count, size_t wanted)
 int main(int argc, char **argv)
 {
     struct options options = {.seed = 1, .time_s = 60, .rounds = UINT64_MAX};
-    size_t tree = SHAPES, weather = WEATHERS, streams = STREAMS, i;
+    size_t tree = SHAPES, weather = WEATHERS, i;
     unsigned count = 0, broken = 0;
     char programs[4096];
     uint64_t end_ms, begin_ms;
@@ -582,9 +588,6 @@ int main(int argc, char **argv)
     for (i = 0; options.weather && i < WEATHERS; i++)
         if (strcmp(options.weather, weathers[i]) == 0)
             weather = i;
-    for (i = 0; options.streams && i < STREAMS; i++)
-        if (strcmp(options.streams, stream_names[i]) == 0)
-            streams = i;
     len = readlink("/proc/self/exe", programs, sizeof(programs) - 1);
     programs[len > 0 ? len : 0] = '\0';
     *strrchr(programs, '/') = '\0';
@@ -595,16 +598,15 @@ int main(int argc, char **argv)
         uint64_t seed = mix(options.seed + count);
         size_t t = choose(&seed, SHAPES, tree);
         size_t w = choose(&seed, WEATHERS, weather);
-        size_t s = choose(&seed, STREAMS, w == MEMBERS ? EXACT : streams);
 
         memset(&the_round, 0, sizeof(the_round));
         the_round.seed = options.seed + count++;
         the_round.programs = programs;
-        printf("seed %" PRIu64 ", %s, %s, %s:", the_round.seed, shapes[t].text,
-               weathers[w], stream_names[s]);
+        printf("seed %" PRIu64 ", %s, %s:", the_round.seed, shapes[t].text,
+               weathers[w]);
         fflush(stdout);
         begin_ms = now_ms();
-        round_run(t, (enum weather)w, (enum streams)s, options.keeps);
+        round_run(t, (enum weather)w, options.keeps);
         rounds[t][w]++;
         broken += the_round.sums[VIOLATIONS] > 0;
         round_print(begin_ms);

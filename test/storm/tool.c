@@ -1,5 +1,5 @@
 /* tool.c - the front-end of the storm:
- * tool SEED FOLDER SHAPE MEMBER WEATHER STREAMS
+ * tool SEED FOLDER SHAPE MEMBER WEATHER
  *
  * It launches the tree and uses several streams, with a thread for each. The
  * harm comes from outside. Standard output informs the driver:
@@ -7,7 +7,9 @@
  *     TIME ready                    tree and streams are usable
  *     TIME event TYPE RANK PARENT LOST_PARENT STREAM TEXT
  *     TIME bad TEXT                 a promise was broken
- *     TIME settled STRINGS COMMANDS SYNCS LOSSY PARTS TOTALS
+ *     TIME settled STRINGS COMMANDS SYNCS LOSSY PARTS TOTALS WAVES ANSWERS
+ *                  PARTIAL
+ *     TIME ended RESULT TEXT        of the shutdown, and of its event
  *     TIME bye                      everything has been freed
  *
  * Standard input has "finish", which ends the work, and then "end". */
@@ -48,7 +50,7 @@ struct flow {
 static struct cop_network *network;
 static struct flow flows[FLOWS];
 static enum weather weather;
-static enum streams streams;
+static atomic_bool has_joined[RANKS_MAX]; /* an event has said so */
 static atomic_bool finishes;
 static atomic_uint running;
 static atomic_uint incomplete; /* exact and cumulative streams */
@@ -99,6 +101,15 @@ static void flow_drain(struct flow *flow, int timeout_ms)
     }
 }
 
+static const enum cop_guarantee guarantees[KINDS] = {
+    [KIND_SET] = COP_GUARANTEE_COMPENSATION,
+    [KIND_PEAKS] = COP_GUARANTEE_COMPENSATION,
+    [KIND_SUM] = COP_GUARANTEE_NONE,
+    [KIND_QUESTION] = COP_GUARANTEE_NONE,
+    [KIND_EXACT] = COP_GUARANTEE_WAVES,
+    [KIND_PIECES] = COP_GUARANTEE_WAVES,
+    [KIND_TOTAL] = COP_GUARANTEE_TOTAL};
+
 /* Check the total of a cumulative stream, if it is exact. */
 static void flow_total(struct flow *flow)
 {
@@ -119,12 +130,13 @@ static bool flow_sync(struct flow *flow)
     struct cop_error error = {""};
     int r = cop_stream_sync(flow->stream, SYNC_MS, &error);
 
+    ledger_note_left(ledger);
     flow_drain(flow, 0);
     flow->syncs++;
     flow->lossy += r == 1;
     if (r < 0)
         bad("%s: sync: %s, %s", ledger->name, strerror(-r), error.text);
-    else if (r == 1 && (ledger->kind != KIND_SUM || weather == CALM))
+    else if (r == 1 && (guarantees[ledger->kind] || weather == CALM))
         bad("%s: sync returned 1", ledger->name);
     if (r >= 0)
         ledger_synced(ledger, r == 1);
@@ -133,13 +145,37 @@ static bool flow_sync(struct flow *flow)
     return r >= 0;
 }
 
-/* Send some commands, and sync. Returns whether all is right. */
+/* Receive the answers to all questions, as the README does. Returns whether all
+ * is right. */
+static bool flow_answers(struct flow *flow)
+{
+    struct ledger *ledger = &flow->ledger;
+    struct cop_packet *packet = NULL;
+    int r = 0;
+
+    while (r == 0 && ledger->answers < ledger->number) {
+        r = cop_stream_receive(flow->stream, &packet, SYNC_MS);
+        if (r == 0)
+            ledger_packet(ledger, packet);
+        else
+            bad("%s: answer %u of %u: %s", ledger->name, ledger->answers + 1,
+                ledger->number, strerror(-r));
+        cop_packet_free(packet);
+        packet = NULL;
+    }
+    return r == 0;
+}
+
+/* Send some commands, and sync; behind questions, perhaps receive the answers
+ * instead. Returns whether all is right. */
 static bool flow_ask(struct flow *flow, uint32_t flags)
 {
     struct ledger *ledger = &flow->ledger;
     uint32_t count = 1 + draw(&flow->seed, BURST_MAX), items, number;
     int r = 0;
 
+    for (uint32_t rank = 0; rank < RANKS_MAX; rank++)
+        ledger->parts[rank].is_member = ledger->grows && has_joined[rank];
     flags |= flow->is_unasked ? FLAG_UNASKED : 0;
     while (r == 0 && count-- > 0) {
         items = 1 + draw(&flow->seed, ITEMS_MAX);
@@ -152,6 +188,9 @@ static bool flow_ask(struct flow *flow, uint32_t flags)
         bad("%s: send: %s", ledger->name, strerror(-r));
         return false;
     }
+    if (ledger->kind == KIND_QUESTION && !(flags & FLAG_STOP) &&
+        draw(&flow->seed, 4))
+        return flow_answers(flow);
     return flow_sync(flow);
 }
 
@@ -183,7 +222,7 @@ static void flow_end(struct flow *flow)
         flow_complete(flow);
         return;
     }
-    if (flow->ledger.kind != KIND_SUM) {
+    if (guarantees[flow->ledger.kind]) {
         r = cop_stream_state(flow->stream, &state, SYNC_MS);
         if (r < 0)
             bad("%s: state: %s", flow->ledger.name, strerror(-r));
@@ -232,25 +271,17 @@ static struct cop_communicator *choose_members(struct flow *flow, bool is_half)
     return some;
 }
 
-/* Open flow `i`. The last three flows have the kinds of the first three, in
- * other modes. */
+/* Open flow `i`. The first four flows have another guarantee each. */
 static void flow_open(uint32_t i, uint64_t seed, const char *folder)
 {
-    static const enum kind kinds[STREAMS][FLOWS] = {
-        {KIND_SET, KIND_PEAKS, KIND_SUM, KIND_SET, KIND_PEAKS, KIND_SUM},
-        {KIND_EXACT, KIND_TOTAL, KIND_TOTAL, KIND_EXACT, KIND_PIECES,
-         KIND_TOTAL}};
-    static const char *const names[] = {"set",   "peaks",  "sum",
-                                        "exact", "pieces", "total"};
-    static const char *const filters[] = {"set", "peaks", "sum",
-                                          "sum", NULL,    "sum"};
-    static const enum cop_guarantee guarantees[] = {
-        [KIND_SET] = COP_GUARANTEE_COMPENSATION,
-        [KIND_PEAKS] = COP_GUARANTEE_COMPENSATION,
-        [KIND_SUM] = COP_GUARANTEE_NONE,
-        [KIND_EXACT] = COP_GUARANTEE_WAVES,
-        [KIND_PIECES] = COP_GUARANTEE_WAVES,
-        [KIND_TOTAL] = COP_GUARANTEE_TOTAL};
+    static const enum kind kinds[][2] = {{KIND_QUESTION, KIND_QUESTION},
+                                         {KIND_SET, KIND_PEAKS},
+                                         {KIND_EXACT, KIND_PIECES},
+                                         {KIND_TOTAL, KIND_TOTAL}};
+    static const char *const names[KINDS] = {
+        "set", "peaks", "sum", "question", "exact", "pieces", "total"};
+    static const char *const filters[KINDS] = {"set", "peaks", "sum", "sum",
+                                               "sum", NULL,    "sum"};
     static const char *const modes[] = {"wait-for-all", "do-not-wait",
                                         "time-out"};
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -258,7 +289,6 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
     struct ledger *ledger = &flow->ledger;
     struct cop_communicator *some;
     struct cop_error error = {""};
-    uint64_t shared = mix(seed + i % 3);
     bool is_half;
     int r;
 
@@ -266,16 +296,20 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
     ledger->folder = folder;
     ledger->bad = bad;
     ledger->flow = i;
-    ledger->kind = kinds[streams][i];
+    ledger->kind = i < sizeof(kinds) / sizeof(*kinds)
+                       ? kinds[i][draw(&flow->seed, 2)]
+                       : (enum kind)draw(&flow->seed, KINDS);
     options.guarantee = guarantees[ledger->kind];
-    if (options.guarantee == COP_GUARANTEE_WAVES)
+    options.up_filter = filters[ledger->kind];
+    if (ledger->kind == KIND_QUESTION && draw(&flow->seed, 2))
+        options.up_filter = "max";
+    else if (options.guarantee == COP_GUARANTEE_WAVES)
         options.keep = draw(&flow->seed, 2) ? KEEP_MIN : 0;
-    else
-        options.sync = (draw(&shared, 3) + i / 3) % 3;
+    else if (ledger->kind != KIND_QUESTION)
+        options.sync = draw(&flow->seed, 3);
     options.wave_timeout_ms =
         options.sync == COP_TIME_OUT ? 5 + draw(&flow->seed, 46) : 0;
-    options.up_filter = filters[ledger->kind];
-    flow->is_unasked = draw(&flow->seed, 2);
+    flow->is_unasked = ledger->kind != KIND_QUESTION && draw(&flow->seed, 2);
     is_half = i >= 3 && draw(&flow->seed, 3) == 0;
     options.grow = !is_half;
     ledger->grows = options.grow;
@@ -306,9 +340,9 @@ static void launch(char **argv)
     launch.topology_shape = argv[3];
     launch.backend_argv = member;
     launch.session_path = session;
-    if (weather == MEMBERS) /* a sync waits for a back-end that was killed with
-                               its parent until it is given up */
-        launch.times.orphan_timeout_ms = ORPHAN_MS;
+    /* A sync waits for a back-end that has ended, or left, with its parent until
+     * the back-end is given up. */
+    launch.times.orphan_timeout_ms = ORPHAN_MS;
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "launch: %s", error.text);
 }
@@ -342,6 +376,9 @@ static void watch(const char *word)
                 event.parent, event.lost_parent, event.stream_id, event.text);
         else if (r != -EAGAIN)
             usleep(20000);
+        if (r == 0 && event.type == COP_EVENT_BACKEND_JOINED &&
+            event.rank < RANKS_MAX)
+            has_joined[event.rank] = true;
         if (r != 0 && word && poll(&input, 1, 0) > 0) {
             if (!fgets(line, sizeof(line), stdin))
                 exit(1);
@@ -353,32 +390,38 @@ static void watch(const char *word)
 
 static void report(void)
 {
-    uint64_t strings = 0, commands = 0, parts = 0;
-    uint32_t syncs = 0, lossy = 0, totals = 0, i, rank;
+    uint64_t strings = 0, commands = 0, parts = 0, waves = 0;
+    uint32_t syncs = 0, lossy = 0, totals = 0, answers = 0, partial = 0;
 
-    for (i = 0; i < FLOWS; i++) {
-        for (rank = 0; rank < RANKS_MAX; rank++)
-            parts += flows[i].ledger.parts[rank].count;
-        totals += flows[i].ledger.totals;
-        strings += flows[i].ledger.strings;
-        commands +=
-            (uint64_t)flows[i].ledger.number * flows[i].ledger.member_count;
+    for (uint32_t i = 0; i < FLOWS; i++) {
+        const struct ledger *ledger = &flows[i].ledger;
+
+        for (uint32_t rank = 0; rank < RANKS_MAX; rank++)
+            parts += ledger->parts[rank].count;
+        totals += ledger->totals;
+        strings += ledger->strings;
+        commands += (uint64_t)ledger->number * ledger->member_count;
         syncs += flows[i].syncs;
         lossy += flows[i].lossy;
+        waves += ledger->waves;
+        answers += ledger->answers;
+        partial += ledger->partial;
     }
-    say("settled %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 " %u", strings,
-        commands, syncs, lossy, parts, totals);
+    say("settled %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 " %u %" PRIu64
+        " %u %u",
+        strings, commands, syncs, lossy, parts, totals, waves, answers,
+        partial);
 }
 
 int main(int argc, char **argv)
 {
     unsigned before = descriptors(), after;
+    struct cop_event event = COP_EVENT_INIT;
     int r;
 
-    if (argc < 7)
-        errx(2, "usage: tool SEED FOLDER SHAPE MEMBER WEATHER STREAMS");
+    if (argc < 6)
+        errx(2, "usage: tool SEED FOLDER SHAPE MEMBER WEATHER");
     weather = (enum weather)atoi(argv[5]);
-    streams = (enum streams)atoi(argv[6]);
     launch(argv);
     for (uint32_t i = 0; i < FLOWS; i++)
         flow_open(i, strtoull(argv[1], NULL, 10), argv[2]);
@@ -395,8 +438,9 @@ int main(int argc, char **argv)
     report();
     watch("end");
     r = cop_network_shutdown(network, SHUTDOWN_MS);
-    if (r < 0)
-        bad("shutdown: %s", strerror(-r));
+    while (cop_network_event(network, &event, 0) == 0)
+        if (event.type == COP_EVENT_ENDED)
+            say("ended %d %s", r, event.text);
     cop_network_free(network);
     for (uint32_t i = 0; i < FLOWS; i++)
         ledger_fini(&flows[i].ledger);

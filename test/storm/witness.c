@@ -2,6 +2,7 @@
 #include "test/storm/witness.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include <coppice/status.h>
@@ -122,6 +123,22 @@ void witness_event(struct tree *tree,
             event->text);
     } else {
         node_event(tree, event, bad);
+    }
+}
+
+void witness_end(const struct tree *tree, const char *text, ledger_bad_fn bad)
+{
+    const char *named = strstr(text, "not known to have ended:");
+    int r = atoi(text);
+
+    if (r != (named ? -ETIMEDOUT : 0))
+        bad("the shutdown returned %s", text);
+    while (named && (named = strstr(named, "rank "))) {
+        uint32_t rank = (uint32_t)atoi(named + strlen("rank "));
+
+        if (rank >= tree->count || !tree->nodes[rank].is_killed)
+            bad("the shutdown does not know whether rank %u has ended", rank);
+        named++;
     }
 }
 

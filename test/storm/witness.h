@@ -25,6 +25,10 @@ void witness_links(const struct tree *tree,
                    uint64_t *unharmed,
                    ledger_bad_fn bad);
 
+/* Check the result of the shutdown, and the text of its event: -ETIMEDOUT only
+ * if killed nodes are not known to have ended, as their starters are dead. */
+void witness_end(const struct tree *tree, const char *text, ledger_bad_fn bad);
+
 /* Whether every killed node has been reported lost, and each suspicion has
  * ended. If `bad` is not NULL, each exception is a violation. */
 bool witness_deaths(const struct tree *tree, ledger_bad_fn bad);
