@@ -417,7 +417,7 @@ static void check_streams(struct check *check)
     for (size_t i = 0; i < node->stream_count; i++) {
         const struct stream *stream = node->streams[i];
 
-        markers += stream->app.marker.number != 0;
+        markers += stream->app.markers.count > 0;
         check_that(check,
                    i == 0 ? stream->definition.id == 0
                           : node->streams[i - 1]->definition.id <

@@ -357,6 +357,28 @@ void downward_control(struct node *node, const struct control *control)
     settle_update(node, zero);
 }
 
+/* Back-end: note a marker where it is among the packets. Of those with no packet
+ * between them the last one is enough. */
+static void note_marker(struct node *node,
+                        struct stream *stream,
+                        struct mark marker)
+{
+    struct fifo *markers = &stream->app.markers;
+    struct queued *last =
+        markers->count > 0 ? fifo_at(markers, markers->count - 1) : NULL;
+
+    if (last && last->frame.number == stream->app.delivered) {
+        last->settled = marker;
+        return;
+    }
+    if (fifo_push_settled(markers, marker) < 0) {
+        node->failed = true;
+        return;
+    }
+    fifo_at(markers, markers->count - 1)->frame.number = stream->app.delivered;
+    node->markers += markers->count == 1;
+}
+
 void downward_commit(struct node *node,
                      struct stream *stream,
                      struct frame frame,
@@ -384,13 +406,14 @@ void downward_commit(struct node *node,
         struct msg_marker marker;
 
         msg_marker_decode(&frame, &marker);
-        node->markers += stream->app.marker.number == 0;
-        stream->app.marker = (struct mark){marker.number, marker.epoch};
-        if (stream->exact && retain_marker(node, stream, &frame))
+        note_marker(node, stream, (struct mark){marker.number, marker.epoch});
+        if (stream->exact && retain_marker(node, stream, &frame) &&
+            stream->app.markers.count > 0)
             upward_settle(node, stream);
         settle_try(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY) &&
                !node->leaving) {
+        stream->app.delivered++;
         stream->app.untaken++;
         action = node_act(node, ACTION_DELIVER);
         action->stream = stream->definition.id;

@@ -426,15 +426,15 @@ void settle_beat(struct node *node)
 
 /* ---- settling (10.6) ---- */
 
-/* Back-end: whether the application has processed the packets that it took. */
-static bool has_dealt(const struct node *node, const struct stream *stream)
+/* Back-end: note which packets the application has processed. */
+static void note_processed(const struct node *node, struct stream *stream)
 {
     uint64_t said = stream->app.settle_at > node->receive_at
                         ? stream->app.settle_at
                         : node->receive_at;
 
-    return node->leaving ||
-           (stream->app.untaken == 0 && said >= stream->app.taken_at);
+    if (said >= stream->app.taken_at || node->leaving)
+        stream->app.processed = stream->app.delivered - stream->app.untaken;
 }
 
 /* Front-end: the sync returns. What was lost since the last one counts, in all
@@ -516,10 +516,12 @@ static void try_settle_internal(struct node *node, struct stream *stream)
 void settle_try(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND) {
+        note_processed(node, stream);
         if (!stream->active || !stream->loaded ||
             !upward_is_idle(node, stream) || wave_bytes(stream->up.wave) > 0)
             return;
-        if (stream->app.marker.number && has_dealt(node, stream))
+        while (stream->app.markers.count > 0 &&
+               fifo_peek(&stream->app.markers)->number <= stream->app.processed)
             upward_settle(node, stream);
         if (node->leaving && stream->exact)
             retain_leave(node, stream);

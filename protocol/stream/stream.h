@@ -80,11 +80,14 @@ struct settling {
 
 /* What the application has received and processed: request.c. */
 struct reading {
-    uint64_t untaken; /* packets delivered and not taken */
+    uint64_t delivered; /* to a back-end: packets, in all */
+    uint64_t untaken;   /* packets delivered and not taken */
+    uint64_t processed; /* by a back-end: those before it last called receive */
     uint64_t untaken_bytes;
-    uint64_t taken_at;  /* node->takes when it last took a packet */
-    uint64_t settle_at; /* node->takes when it last settled */
-    struct mark marker; /* to be settled; number 0: none */
+    uint64_t taken_at;   /* node->takes when it last took a packet */
+    uint64_t settle_at;  /* node->takes when it last settled */
+    struct fifo markers; /* to be settled; `frame.number` of each: packets that
+                            were delivered before it */
 };
 
 /* The state of a stream that only the front-end has. */

@@ -43,6 +43,7 @@ void node_free_stream(struct stream *stream)
     fifo_fini(&stream->down.in);
     fifo_fini(&stream->up.out);
     fifo_fini(&stream->up.late_out);
+    fifo_fini(&stream->app.markers);
     if (stream->root) {
         ranks_fini(&stream->root->entering);
         ranks_fini(&stream->root->losers);
@@ -93,7 +94,7 @@ void node_remove_stream(struct node *node, struct stream *stream)
     while (node->streams[i] != stream)
         i++;
     node_act(node, ACTION_UNLOAD)->stream = stream->definition.id;
-    node->markers -= stream->app.marker.number != 0;
+    node->markers -= stream->app.markers.count > 0;
     node->stream_count--;
     memmove(node->streams + i, node->streams + i + 1,
             (node->stream_count - i) * sizeof(struct stream *));

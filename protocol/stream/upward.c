@@ -817,14 +817,15 @@ void upward_expire(struct node *node)
  * (10.6). The packets that it sent until now are ahead of the claim. */
 void upward_settle(struct node *node, struct stream *stream)
 {
+    struct mark marker = fifo_pop(&stream->app.markers).settled;
+
     if (stream->exact)
-        retain_settle(node, stream, stream->app.marker);
-    stream->settle.settled = stream->app.marker;
-    stream->up.epoch = stream->app.marker.epoch;
+        retain_settle(node, stream, marker);
+    stream->settle.settled = marker;
+    stream->up.epoch = marker.epoch;
     stream->up.count = 0;
     stream->up.newcomer = false;
-    stream->app.marker.number = 0;
-    node->markers--;
+    node->markers -= stream->app.markers.count == 0;
     upward_claim(node, stream);
     upward_pump(node, stream);
 }

@@ -246,10 +246,12 @@ void traffic_sent(struct traffic *traffic,
     uint32_t rank = sim_rank(sim, index);
     struct cop_packet *packet;
     struct cop_value value;
-    uint32_t epoch;
+    uint32_t epoch, sent, answers;
 
     if (index == 0 && stream)
         stream->given++;
+    if (index == 0 && stream && members_read(frame, &sent, &answers) == 0)
+        stream->sent_in[sent] = node_epoch(sim_node(sim, 0), id);
     if (index > 0 && stream)
         ranks_add(&stream->senders, rank, rank);
     if (index > 0 && stream && traffic_is_total(stream)) {

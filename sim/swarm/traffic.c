@@ -316,12 +316,17 @@ static void check_stream(const struct traffic *traffic,
     ranks_fini(&living);
 }
 
-/* Check that a member gets every packet once, in order. */
+/* Check that a member gets every packet once, in order, and in the epoch in which
+ * it was sent: so that its answer is in one wave with those of the others. */
 static void take_down(struct sim *sim,
                       struct traffic_stream *stream,
-                      uint32_t rank,
+                      uint32_t index,
                       const struct frame *frame)
 {
+    const struct node *node = sim_node(sim, index);
+    uint32_t epoch = node_epoch(node, stream->id), filtering;
+    uint32_t rank = sim_rank(sim, index);
+    uint64_t since_ms;
     uint32_t number = 0;
     uint32_t count;
 
@@ -336,6 +341,10 @@ static void take_down(struct sim *sim,
         sim_fail(sim, "%u took packet %u of stream %u first", rank, number,
                  stream->id);
     stream->last[rank] = number;
+    if (epoch < stream->sent_in[number] && !stream->closed &&
+        !stream->closing && !node_is_filtering(node, &filtering, &since_ms))
+        sim_fail(sim, "%u takes packet %u of stream %u in epoch %u, not %u",
+                 rank, number, stream->id, epoch, stream->sent_in[number]);
 }
 
 /* PROTOCOL 10.6a: whether a sync that returned 1 gave the packet up. */
@@ -377,7 +386,7 @@ void traffic_taken(struct traffic *traffic,
     if (!stream)
         sim_fail(sim, "a packet of stream %u, which is not open", id);
     else if (index > 0)
-        take_down(sim, stream, sim_rank(sim, index), frame);
+        take_down(sim, stream, index, frame);
     else if (traffic_is_total(stream))
         sim_fail(sim, "stream %u is cumulative, and a packet came", id);
     else if (stream->exact)

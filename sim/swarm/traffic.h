@@ -71,6 +71,7 @@ struct traffic_stream {
     struct ranks promised; /* the members when the last sync began */
     struct ranks losers;   /* nodes whose packets may be lost */
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
+    uint32_t sent_in[TRAFFIC_PACKETS + 1]; /* the machine's epoch */
     uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync; markers for
                                      joiners begin epochs, too */
     uint32_t given_up; /* the machine's epoch that began with the last sync that

@@ -45,6 +45,27 @@ SCENARIO(a_sync_waits_for_slow_members, TREE)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
 }
 
+/* PROTOCOL 10.6: a marker is settled when the packets before it are, whatever
+ * waits behind it. So the answers to what follows are in one wave. */
+SCENARIO(a_marker_is_settled_at_its_place, "0(1,2)")
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    sim_echo(sim);
+    sim_by_hand(sim, 2);
+    for (int i = 1; i <= 3; i++) {
+        sim_send_int(sim, 0, stream, i * 10);
+        CHECK_OK(sim_sync(sim, stream, NULL));
+        sim_run(sim, 5);
+    }
+    for (int i = 1; i <= 3; i++) {
+        CHECK_IS(sim_receive(sim, 2, stream), 1);
+        sim_send_int(sim, 2, stream, i * 10);
+        sim_run(sim, 5);
+        expect_taken(sim, 0, stream, (unsigned)i, i * 20);
+    }
+}
+
 /* PROTOCOL 10.6: a member that takes "start" and then only sends says settle.
  */
 SCENARIO(a_member_that_only_sends_settles, "0(1)")
