@@ -153,8 +153,6 @@ static void raise_level(struct stream *stream, uint64_t level)
 void upward_claim(struct node *node, struct stream *stream)
 {
     assert(node->role != NODE_FRONTEND);
-    raise_level(stream,
-                (uint64_t)stream->settle.settled.epoch << PACKET_WAVE_BITS);
     if (fifo_push_settled(&stream->up.out, stream->settle.settled) < 0)
         node->failed = true;
 }

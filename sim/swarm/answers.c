@@ -95,6 +95,38 @@ static const char *take_value(struct answers *answers,
     return "an answer has a part that nobody sent";
 }
 
+/* Whether anybody has answered `wave`, or each member of `all`, if not NULL. */
+static bool is_answered(const struct answers *answers,
+                        uint64_t wave,
+                        const struct ranks *all)
+{
+    struct ranks by = {0};
+    uint32_t rank = RANK_NONE;
+    bool has;
+
+    for (size_t i = 0; i < answers->sent_count; i++) {
+        const struct answers_sent *sent = &answers->sent[i];
+
+        if (sent->wave == wave)
+            ranks_add(&by, rank_of(sent->value), rank_of(sent->value));
+    }
+    has = by.count > 0;
+    while (all && has && (rank = ranks_after(all, rank)) != RANK_NONE)
+        has = ranks_has(&by, rank);
+    ranks_fini(&by);
+    return has;
+}
+
+/* Whether the front-end has taken `wave`, or had to take it as a lost one. */
+static bool has_place(const struct answers *answers, uint64_t wave)
+{
+    for (size_t i = 0; i < answers->end_count; i++)
+        if (answers->ends[i] >> PACKET_WAVE_BITS == wave >> PACKET_WAVE_BITS)
+            return answers->ends[i] >= wave;
+    return answers->wave >> PACKET_WAVE_BITS == wave >> PACKET_WAVE_BITS &&
+           answers->wave >= wave;
+}
+
 const char *answers_take(struct answers *answers, const struct frame *frame)
 {
     uint64_t run = frame->flags & FRAME_EMPTY ? frame->run : 1;
@@ -108,10 +140,15 @@ const char *answers_take(struct answers *answers, const struct frame *frame)
     if (frame->wave >> PACKET_WAVE_BITS != before >> PACKET_WAVE_BITS) {
         if (frame->wave < before)
             return "an answer of an earlier epoch came";
+        memory_grow(&answers->ends, &answers->end_room, answers->end_count,
+                    sizeof(before));
+        answers->ends[answers->end_count++] = before;
         before = frame->wave & ~(uint64_t)PACKET_WAVE_MASK;
     }
     if (frame->wave - run != before)
         return "an answer is not that of the next question";
+    if (!is_answered(answers, frame->wave, NULL))
+        return "a wave came that nobody has answered";
     if (frame->flags & FRAME_EMPTY)
         return frame->contributors ? "a lost wave has contributors" : NULL;
     wrong = read_values(frame, take_value, answers, &count);
@@ -130,10 +167,14 @@ const char *answers_check(struct answers *answers,
     for (size_t i = 0; i < answers->sent_count; i++) {
         const struct answers_sent *sent = &answers->sent[i];
 
-        if (sent->wave >= answers->due && sent->wave < upto &&
-            !sent->is_taken && !sent->is_early &&
-            ranks_has(living, rank_of(sent->value)))
+        if (sent->wave >= upto || sent->is_early ||
+            !ranks_has(living, rank_of(sent->value)))
+            continue;
+        if (sent->wave >= answers->due && !sent->is_taken)
             return "a part of an answer is missing behind a sync of 0";
+        if (!has_place(answers, sent->wave) &&
+            is_answered(answers, sent->wave, living))
+            return "a wave that all members have answered did not come";
     }
     return NULL;
 }
@@ -141,5 +182,6 @@ const char *answers_check(struct answers *answers,
 void answers_fini(struct answers *answers)
 {
     free(answers->sent);
+    free(answers->ends);
     *answers = (struct answers){0};
 }

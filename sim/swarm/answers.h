@@ -26,8 +26,11 @@ struct answers {
     struct answers_sent *sent;
     size_t sent_count;
     size_t sent_room;
-    uint64_t wave; /* the last one taken */
-    uint64_t due;  /* a lossy sync has covered what was sent in lower waves */
+    uint64_t wave;  /* the last one taken */
+    uint64_t *ends; /* the last one taken of each epoch, if any was */
+    size_t end_count;
+    size_t end_room;
+    uint64_t due; /* a lossy sync has covered what was sent in lower waves */
 };
 
 /* Pack packet number `serial` of `rank` for the filter "concat", or, with
@@ -43,9 +46,10 @@ void answers_send(struct answers *answers,
 /* Record what the front-end took. Returns NULL, or the error. */
 const char *answers_take(struct answers *answers, const struct frame *frame);
 
-/* A sync has returned, which covers the waves below `upto`. If it was not lossy,
- * check that everything that `living` had sent in them since the last lossy sync
- * was taken. Returns NULL, or the error. */
+/* A sync has returned, which covers the waves below `upto`. Check that each wave
+ * that all of `living` have answered was taken, perhaps as a lost one, and if the
+ * sync was not lossy, that everything that they had sent since the last lossy
+ * sync was taken. Returns NULL, or the error. */
 const char *answers_check(struct answers *answers,
                           const struct ranks *living,
                           uint64_t upto,

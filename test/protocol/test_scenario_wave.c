@@ -265,6 +265,29 @@ SCENARIO(lost_waves_are_bounded, "0(1(2))")
     CU_ASSERT_EQUAL(sim_waiting_on(sim, 0, stream), most);
 }
 
+/* PROTOCOL 4.3b: so has one that is lost after its members have ended its epoch:
+ * they have settled a marker when they come to another parent. */
+SCENARIO(a_lost_wave_of_an_ended_epoch_has_its_place, "0(1(2,3))")
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .waves_only = true);
+
+    sim_by_hand(sim, 2);
+    sim_by_hand(sim, 3);
+    sim_send_int(sim, 0, stream, 1);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    sim_run(sim, 10);
+    for (uint32_t rank = 2; rank <= 3; rank++) {
+        CHECK_IS(sim_receive(sim, rank, stream), 1);
+        sim_send_int(sim, rank, stream, 1);
+        CHECK_IS(sim_receive(sim, rank, stream), 0);
+    }
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 90);
+    expect(sim, "0 deliver stream 1 wave 1: lost");
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 1);
+    CU_ASSERT_EQUAL(sim_code(TELL_SYNCED), 1);
+}
+
 /* PROTOCOL 4.3b: a compensation is withheld, too, if it brings anything. The
  * state of the filter has all. */
 SCENARIO(a_compensation_is_withheld, "0(1(2,3),4)")

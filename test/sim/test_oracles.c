@@ -169,6 +169,11 @@ DEFECT(crowds, UP, action->frame.count = 5)
 DEFECT(swaps_a_wave, SENDS(3, DATA), action->frame.wave++)
 DEFECT(empties_wave_up, UP, action->frame.flags |= FRAME_EMPTY;
        action->frame.run = 1)
+DEFECT(invents_a_wave, UP, frame_fini(&action->frame);
+       action->frame.flags |= FRAME_EMPTY;
+       action->frame.contributors = 0;
+       action->frame.run = 2;
+       action->frame.wave++)
 DEFECT(loses_wave, UP, frame_fini(&action->frame);
        action->frame.flags |= FRAME_EMPTY;
        action->frame.run = 1;
@@ -446,6 +451,7 @@ static const struct oracle_case cases[] = {
     {CALM SUMS SEND3 SYNC, miscount, 2, "not as many parts as contributors"},
     {CALM SUMS SEND3 SYNC, empties_wave_up, 2, "has contributors"},
     {CALM ANSWERS SEND3 SYNC, loses_wave, 2, "has lost a wave"},
+    {CALM ANSWERS SEND3 SYNC, invents_a_wave, 3, "that nobody has answered"},
     {CALM ANSWERS SEND3 SYNC, empties_up, 2, "has another format"},
     /* liveness: everything awaited arrives */
     {CALM VALUES, launches_ill, 0, "the launch failed"},
