@@ -21,6 +21,7 @@
 #define UNASKED_MS  40 /* the most between two unsolicited packets */
 #define UNASKED_MAX 16 /* after one command */
 #define LAZY_US     3000
+#define JOIN_MS     20000
 #define JOIN_US     1000000
 #define LEAVE_MS    60000
 #define HASTE_MS    100 /* a short time-out of a leave */
@@ -278,6 +279,7 @@ static int receive_by_poll(struct cop_network *network,
 
 int main(int argc, char **argv)
 {
+    uint64_t end_ms = now_ms() + JOIN_MS;
     struct cop_join join = COP_JOIN_INIT;
     struct cop_network *network;
     struct cop_stream *stream;
@@ -290,7 +292,9 @@ int main(int argc, char **argv)
         errx(2, "usage: member SEED FOLDER [SESSION]");
     if (argc > 3)
         join.session_path = argv[3];
-    r = cop_network_join(&network, &join, &error);
+    do /* the node that a late joiner asks may be killed meanwhile */
+        r = cop_network_join(&network, &join, &error);
+    while (r < 0 && argc > 3 && now_ms() < end_ms);
     if (r < 0)
         errx(1, "%s", error.text);
     if (cop_network_rank(network) >= RANKS_MAX)
