@@ -98,6 +98,8 @@ struct stream_root {
     uint32_t given_up;     /* of the last sync that returned 1 (10.6a) ... */
     struct ranks losers;   /* ... and the nodes that had set LOSSY since */
     uint64_t over;         /* the last wave released or lost (4.3b) */
+    uint64_t named;        /* the last wave after it that a RESUME has named, of
+                              the earliest epoch */
     uint32_t withheld; /* packets since the last sync that were not delivered */
     bool lost_wave;    /* since the last sync nothing of a wave has come */
     uint64_t state_asked;  /* requests for the filter's state */

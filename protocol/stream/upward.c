@@ -126,7 +126,12 @@ static void deliver_packet(struct node *node,
 static void pass_waves(struct node *node, struct stream *stream, uint64_t level)
 {
     uint64_t over = level & ~(uint64_t)PACKET_WAVE_MASK; /* of this epoch */
+    uint64_t named = stream->root->named;
 
+    if (named > stream->root->over && named < over) {
+        stream->root->named = 0;
+        pass_waves(node, stream, named);
+    }
     if (over < stream->root->over)
         over = stream->root->over;
     if (level <= over)
@@ -724,6 +729,18 @@ void upward_drop_inputs(struct node *node)
     node->filter.what.input_count = 0;
 }
 
+/* Front-end: note that a child has named the waves up to `level`. Its claim may
+ * soon say that it is in a later epoch. */
+static void name_wave(struct stream_root *root, uint64_t level)
+{
+    uint64_t epoch = level >> PACKET_WAVE_BITS;
+    uint64_t known = root->named >> PACKET_WAVE_BITS;
+
+    if (level > root->over && (root->named <= root->over || epoch < known ||
+                               (epoch == known && level > root->named)))
+        root->named = level;
+}
+
 int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
 {
     const struct branch *branch = stream_branch(stream, peer->slot);
@@ -732,6 +749,8 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
         return -ENOMEM;
     if (branch->members.count == 0)
         return 0; /* its members have left since (4.5) */
+    if (stream->root)
+        name_wave(stream->root, level);
     return wave_join(stream->up.wave, peer->slot, peer->rank, level);
 }
 
