@@ -292,6 +292,42 @@ SCENARIO(a_lost_wave_of_an_ended_epoch_has_its_place, "0(1(2,3),4)")
     CU_ASSERT_EQUAL(sim_code(TELL_SYNCED), 1);
 }
 
+/* PROTOCOL 4.3b: so has one that is lost while the front-end is in a filter call
+ * for the wave before, and whose members have settled a marker meanwhile. */
+SCENARIO(a_lost_wave_has_its_place_behind_a_filter_call, "0(1(3),2(4))")
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .waves_only = true);
+
+    sim_by_hand(sim, 3);
+    sim_by_hand(sim, 4);
+    for (int i = 1; i <= 2; i++) {
+        sim_send_int(sim, 0, stream, i);
+        if (i == 2)
+            CHECK_OK(sim_sync(sim, stream, NULL));
+        sim_run(sim, 10);
+        sim_set_filter_ms(sim, 0, 300);
+        for (uint32_t rank = 3; rank <= 4; rank++) {
+            CHECK_IS(sim_receive(sim, rank, stream), 1);
+            sim_send_int(sim, rank, stream, i);
+            CHECK_IS(sim_receive(sim, rank, stream), 0);
+        }
+        if (i == 1)
+            sim_run(sim, 10);
+    }
+    sim_trace(sim, SIM_TRACE_DELIVER);
+    sim_kill_at(sim, 1, 0);
+    sim_kill_at(sim, 2, 0);
+    sim_run(sim, 800);
+    CU_ASSERT_EQUAL(sim_code(TELL_SYNCED), 1);
+    sim_set_filter_ms(sim, 0, 0);
+    sim_send_all(sim, stream, 3, 4, 3);
+    sim_run(sim, 10);
+    expect(sim, "0 deliver stream 1 wave 1: \"%d\" 2 (2 back-ends)");
+    expect(sim, "0 deliver stream 1 wave 2: lost");
+    expect(sim, "0 deliver stream 1 wave 1.1: \"%d\" 6 (2 back-ends)");
+    CU_ASSERT(sim_line_ms(sim, "wave 1:") <= sim_line_ms(sim, "wave 2:"));
+}
+
 /* PROTOCOL 4.3b: a compensation is withheld, too, if it brings anything. The
  * state of the filter has all. */
 SCENARIO(a_compensation_is_withheld, "0(1(2,3),4)")
