@@ -445,9 +445,10 @@ static void tell_synced(struct node *node,
 {
     struct stream_root *root = stream->root;
     bool lossy = !stream->totals && claim->loss.lossy > root->synced_epoch;
-    struct action *news =
-        node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
+    struct action *news;
 
+    upward_end_epochs(node, stream, claim->settled.epoch);
+    news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
     news->sequence = claim->settled.number;
     news->code = lossy || root->withheld > 0 || root->lost_wave;
     news->rank = root->withheld;

@@ -98,8 +98,8 @@ struct stream_root {
     uint32_t given_up;     /* of the last sync that returned 1 (10.6a) ... */
     struct ranks losers;   /* ... and the nodes that had set LOSSY since */
     uint64_t over;         /* the last wave released or lost (4.3b) */
-    uint64_t named;        /* the last wave after it that a RESUME has named, of
-                              the earliest epoch */
+    uint64_t named;        /* the last wave after it that a withheld packet was
+                              of, in the earliest epoch; or any before it */
     uint32_t withheld; /* packets since the last sync that were not delivered */
     bool lost_wave;    /* since the last sync nothing of a wave has come */
     uint64_t state_asked;  /* requests for the filter's state */
@@ -362,6 +362,12 @@ void upward_release(struct node *node,
 
 /* Queue a claim of the settled marker after the packets that it covers. */
 void upward_claim(struct node *node, struct stream *stream);
+
+/* Front-end: the epochs before `epoch` are over: what was lost at their end has
+ * its place now (4.3b). */
+void upward_end_epochs(struct node *node,
+                       struct stream *stream,
+                       uint32_t epoch);
 
 /* Queue a frame for the parent, or deliver it; its payload is taken. */
 void upward_emit(struct node *node, struct stream *stream, struct frame frame);

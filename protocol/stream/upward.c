@@ -104,6 +104,17 @@ static void deliver(struct node *node,
     action->frame = frame;
 }
 
+/* Front-end: a late packet names its wave, of which nothing may come on time. */
+static void name_wave(struct stream_root *root, uint64_t wave)
+{
+    uint64_t epoch = wave >> PACKET_WAVE_BITS;
+    uint64_t known = root->named >> PACKET_WAVE_BITS;
+
+    if (wave > root->over && (root->named <= root->over || epoch < known ||
+                              (epoch == known && wave > root->named)))
+        root->named = wave;
+}
+
 static void deliver_packet(struct node *node,
                            struct stream *stream,
                            struct frame frame)
@@ -116,8 +127,10 @@ static void deliver_packet(struct node *node,
     }
     /* A joiner is no member of the waves that it misses (12.3). */
     if (withheld && !(frame.flags & FRAME_NEWCOMER) &&
-        stream->root->withheld < UINT32_MAX)
+        stream->root->withheld < UINT32_MAX) {
         stream->root->withheld++;
+        name_wave(stream->root, frame.wave);
+    }
     frame_fini(&frame);
 }
 
@@ -146,6 +159,17 @@ static void pass_waves(struct node *node, struct stream *stream, uint64_t level)
             });
     stream->root->over = level;
     stream->root->lost_wave = true;
+}
+
+void upward_end_epochs(struct node *node, struct stream *stream, uint32_t epoch)
+{
+    uint64_t begin = (uint64_t)epoch << PACKET_WAVE_BITS;
+
+    if (!stream->definition.waves_only)
+        return;
+    pass_waves(node, stream, begin);
+    if (stream->root->over < begin)
+        stream->root->over = begin;
 }
 
 /* The parent knows of all waves up to `level`. */
@@ -407,6 +431,25 @@ void upward_resume(struct node *node, struct stream *stream, uint64_t level)
                 }));
 }
 
+/* Waves at the end of an epoch were lost: they keep their places, also if their
+ * children have gone on to a later epoch (4.3b). */
+static void pass_ended(struct node *node, struct stream *stream)
+{
+    uint64_t ended;
+
+    if (node->role == NODE_BACKEND || stream->totals ||
+        stream->definition.sync != COP_WAIT_FOR_ALL ||
+        (stream->root && !stream->definition.waves_only))
+        return;
+    while ((ended = wave_ended(stream->up.wave)) > 0) {
+        wave_skip(stream->up.wave, ended);
+        if (stream->root)
+            pass_waves(node, stream, ended);
+        else if (stream->up.level < ended)
+            upward_resume(node, stream, ended);
+    }
+}
+
 /* Waves were skipped: send RESUME if no packet tells the parent where the count
  * begins (4.5); the front-end tells the application. */
 static void resume_if_skipped(struct node *node, struct stream *stream)
@@ -417,7 +460,9 @@ static void resume_if_skipped(struct node *node, struct stream *stream)
         return;
     level = wave_level(stream->up.wave);
     if (stream->root) {
-        if (stream->definition.waves_only && upward_may_release(node, stream) &&
+        /* The begin of an epoch is no wave: an orphan may name earlier ones. */
+        if (stream->definition.waves_only && (level & PACKET_WAVE_MASK) > 0 &&
+            upward_may_release(node, stream) &&
             !wave_holds(stream->up.wave, level)) {
             wave_skip(stream->up.wave, level);
             pass_waves(node, stream, level);
@@ -476,6 +521,8 @@ void upward_run(struct node *node, struct stream *stream)
             stream->queued = true;
             break;
         }
+        if (upward_is_idle(node, stream))
+            pass_ended(node, stream);
         r = wave_take(stream->up.wave, node->now_ms, hurry, &set);
         if (r < 0)
             node->failed = true;
@@ -729,18 +776,6 @@ void upward_drop_inputs(struct node *node)
     node->filter.what.input_count = 0;
 }
 
-/* Front-end: note that a child has named the waves up to `level`. Its claim may
- * soon say that it is in a later epoch. */
-static void name_wave(struct stream_root *root, uint64_t level)
-{
-    uint64_t epoch = level >> PACKET_WAVE_BITS;
-    uint64_t known = root->named >> PACKET_WAVE_BITS;
-
-    if (level > root->over && (root->named <= root->over || epoch < known ||
-                               (epoch == known && level > root->named)))
-        root->named = level;
-}
-
 int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
 {
     const struct branch *branch = stream_branch(stream, peer->slot);
@@ -749,8 +784,6 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
         return -ENOMEM;
     if (branch->members.count == 0)
         return 0; /* its members have left since (4.5) */
-    if (stream->root)
-        name_wave(stream->root, level);
     return wave_join(stream->up.wave, peer->slot, peer->rank, level);
 }
 

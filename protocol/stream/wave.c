@@ -15,6 +15,7 @@
 struct inlet {
     struct fifo fifo;
     uint64_t level; /* every wave up to here is answered */
+    uint64_t ended; /* the last wave that it has named in the epoch before */
     uint64_t from;  /* it counts from the wave after this */
     uint32_t rank;
     uint32_t lent; /* frames at the head whose credit was returned early ... */
@@ -40,6 +41,7 @@ struct wave {
     enum cop_sync sync;
     uint32_t timeout_ms;
     uint64_t done;        /* the last wave released */
+    uint64_t ended;       /* the highest `ended` of all inlets */
     uint64_t deadline_ms; /* COP_TIME_OUT: when the next wave is released */
     uint64_t bytes;
     bool parts; /* a packet arrived that was not the last of its wave */
@@ -151,6 +153,18 @@ static void wave_unblock(struct wave *wave, uint32_t slot)
         wave->blocker = WAVE_NO_SLOT;
 }
 
+/* The child has answered every wave up to `level`. */
+static void raise_inlet(struct wave *wave, struct inlet *inlet, uint64_t level)
+{
+    if (inlet->level >> PACKET_WAVE_BITS < level >> PACKET_WAVE_BITS &&
+        (inlet->level & PACKET_WAVE_MASK) > 0) {
+        inlet->ended = inlet->level;
+        if (wave->ended < inlet->ended)
+            wave->ended = inlet->ended;
+    }
+    inlet->level = level;
+}
+
 int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level)
 {
     struct inlet *inlet = inlet_at(wave, slot);
@@ -158,10 +172,10 @@ int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level)
     if (!inlet)
         return -ENOMEM;
     set_rank(wave, inlet, rank);
-    if (!inlet->counts || inlet->level < level)
-        inlet->level = level;
     if (!inlet->counts)
-        inlet->from = level;
+        inlet->level = inlet->from = level;
+    else if (inlet->level < level)
+        raise_inlet(wave, inlet, level);
     inlet->counts = true;
     wave->blocker = WAVE_NO_SLOT;
     return 0;
@@ -171,7 +185,7 @@ void wave_answer(struct wave *wave, uint32_t slot, uint64_t level)
 {
     if (slot >= wave->inlet_count || wave->inlets[slot].level >= level)
         return;
-    wave->inlets[slot].level = level;
+    raise_inlet(wave, &wave->inlets[slot], level);
     wave_unblock(wave, slot);
 }
 
@@ -285,7 +299,7 @@ int wave_put(struct wave *wave,
         answered--;
     wave->bytes += frame_len(frame);
     if (inlet->level < answered && !(frame->flags & FRAME_LATE)) {
-        inlet->level = answered;
+        raise_inlet(wave, inlet, answered);
         wave_unblock(wave, slot);
     }
     if (wave->sync == COP_WAIT_FOR_ALL && frame->wave > 0 &&
@@ -668,6 +682,26 @@ bool wave_holds(const struct wave *wave, uint64_t level)
     if (wave->blocker != WAVE_NO_SLOT)
         return wave->alone.count > 0 || wave->blocked_at <= level;
     return wave->alone.count > 0 || lowest_wave(wave) <= level;
+}
+
+uint64_t wave_ended(const struct wave *wave)
+{
+    uint64_t level, found = 0;
+
+    if (wave->ended <= wave->done)
+        return 0;
+    level = wave_level(wave) >> PACKET_WAVE_BITS;
+    for (uint32_t i = 0; i < wave->inlet_count; i++) {
+        const struct inlet *inlet = &wave->inlets[i];
+        uint64_t epoch = inlet->ended >> PACKET_WAVE_BITS;
+
+        if (!inlet->counts || inlet->ended <= wave->done || epoch >= level)
+            continue;
+        if (found == 0 || epoch < found >> PACKET_WAVE_BITS ||
+            (epoch == found >> PACKET_WAVE_BITS && inlet->ended > found))
+            found = inlet->ended;
+    }
+    return found > 0 && !wave_holds(wave, found) ? found : 0;
 }
 
 uint64_t wave_deadline_ms(const struct wave *wave)

@@ -76,6 +76,10 @@ int wave_take(struct wave *wave,
  * every child that counts has skipped: then the node sends RESUME. */
 uint64_t wave_level(const struct wave *wave);
 
+/* The last wave of an epoch that every child which counts has ended, if one of
+ * them has named it and nothing of it has come. 0: none. */
+uint64_t wave_ended(const struct wave *wave);
+
 /* No packet of a wave up to `level` is on time any more. */
 void wave_skip(struct wave *wave, uint64_t level);
 
