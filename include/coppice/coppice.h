@@ -182,8 +182,10 @@ struct cop_stream_options {
                   that follows COP_EVENT_BACKEND_JOINED, and a sync that begins
                   after it waits for them. Their packets are in the waves after
                   that sync; before it they are late, which is no loss, but not
-                  under COP_GUARANTEE_WAVES. While there is no member, calls
-                  return -ENODEV */
+                  under COP_GUARANTEE_WAVES. If the stream allows no sync, with
+                  COP_WAIT_FOR_ALL all their packets are late: receive them by
+                  `stragglers`. While there is no member, calls return
+                  -ENODEV */
     enum cop_guarantee guarantee; /* COP_GUARANTEE_NONE unless set. The filters
                                      must also be found by the front-end, which
                                      reads their laws */
@@ -533,7 +535,7 @@ COP_API uint32_t cop_stream_id(const struct cop_stream *stream);
  *              queued. If a member joins (`grow`), sends work again
  *   -EIO       the stream has failed: COP_EVENT_STREAM_FAILED says why
  *   -EPIPE     the stream was closed
- *   -ENOTCONN  the network has ended
+ *   -ENOTCONN  the network has ended, or this back-end leaves it
  *   -ENOMEM    out of memory; nothing was queued */
 COP_API int cop_stream_send(struct cop_stream *stream,
                             int32_t tag,
@@ -579,8 +581,9 @@ COP_API int cop_stream_receive(struct cop_stream *stream,
  * and calls receive again, or cop_stream_settle() (PROTOCOL 10.6).
  *
  * Returns 0; or 1 if something may have been lost with a link since the last
- * sync, which happens only if cop_stream_guarantee() is COP_GUARANTEE_NONE.
- * COP_EVENT_STREAM_LOSSY names the links; lost packets do not arrive later. If
+ * sync, or came after its wave and was not received. This happens only if
+ * cop_stream_guarantee() is COP_GUARANTEE_NONE. COP_EVENT_STREAM_LOSSY names the
+ * links, and says how many packets came too late. They do not arrive later. If
  * several threads are in this call for one stream, each of them returns 1. Or:
  *   -ETIMEDOUT   not within `timeout_ms`; `error` names the members without a
  *                path to the front-end, or, if there are none, the members of
@@ -616,8 +619,8 @@ COP_API int cop_stream_settle(struct cop_stream *stream);
  * Returns 0; 1 if such a total is not exact now (NULL: it lacks all); or:
  *   -EAGAIN      not within `timeout_ms`
  *   -ENODATA     the filter has no state yet: nothing was sent
- *   -EOPNOTSUPP  cop_stream_guarantee() is neither COP_GUARANTEE_COMPENSATION
- *                nor COP_GUARANTEE_TOTAL
+ *   -EOPNOTSUPP  the stream has COP_GUARANTEE_WAVES; or it has no guarantee,
+ *                and its filter does not allow COP_GUARANTEE_COMPENSATION
  *   -EIO         the filter could not pack it, or the stream has failed
  *   -ETIMEDOUT   packing it took longer than `filter_timeout`
  *   -EPIPE       the stream was closed
