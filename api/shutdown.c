@@ -122,6 +122,13 @@ static void end(struct cop_network *network, uint64_t deadline_ms)
     network_wait(network, has_ended, network, deadline_ms);
 }
 
+/* Whether this back-end was leaving when the network ended, and the front-end
+ * had not accepted everything. */
+static bool is_unaccepted(const struct cop_network *network)
+{
+    return network->role == NODE_BACKEND && network->asked && !network->left;
+}
+
 /* Front-end: sync every open stream for at most half of the time-out, then tell
  * all nodes to end, and wait for them. Back-end: leave. Entered. Returns 0 or
  * -ETIMEDOUT. */
@@ -155,7 +162,7 @@ static int shut_down(struct cop_network *network, int timeout_ms)
     if (left_ms >= 0 && left_ms < grace_ms(network))
         left_ms = grace_ms(network);
     killed = driver_reap(network->driver, stopped_ms, left_ms);
-    return killed > 0 || network->astray ||
+    return killed > 0 || network->astray || is_unaccepted(network) ||
                    (timeout_ms > 0 && network_left_ms(deadline_ms) == 0)
                ? -ETIMEDOUT
                : 0;

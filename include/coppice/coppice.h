@@ -412,7 +412,7 @@ COP_API struct cop_stream *cop_network_stream(struct cop_network *network,
  * Returns 0, or -ETIMEDOUT if some nodes did not end in time, or are not known
  * to have ended: nodes without a path to the front-end, such as stopped ones,
  * whose starter is dead. The text of COP_EVENT_ENDED names these. At a back-end:
- * if it left without having everything accepted. */
+ * if the time was over, or the network ended, before everything was accepted. */
 COP_API int cop_network_shutdown(struct cop_network *network, int timeout_ms);
 
 /* Leave the network, from a back-end, when the front-end has accepted

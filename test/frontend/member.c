@@ -288,6 +288,20 @@ static void send_codes(struct cop_network *network,
     cop_stream_send(stream, TAG_CODES, "%ad", codes, 4u);
 }
 
+static _Noreturn void end(struct cop_network *network, const char *path)
+{
+    FILE *file = fopen(path, "we");
+
+    if (!file)
+        err(1, "%s", path);
+    setvbuf(file, NULL, _IOLBF, 0);
+    fprintf(file, "%d\n", cop_network_leave(network, 0, NULL));
+    fprintf(file, "%d\n", cop_network_shutdown(network, COP_FOREVER));
+    fclose(file);
+    cop_network_free(network);
+    exit(0);
+}
+
 /* Obey a packet that may end the node. Returns whether the node continues. */
 static bool goes_on(struct cop_network *network, int32_t tag)
 {
@@ -308,8 +322,12 @@ static bool obey_more(struct cop_network *network,
                       struct cop_stream *stream,
                       const struct cop_packet *packet)
 {
+    const char *path;
     int number = 0;
 
+    if (cop_packet_tag(packet) == TAG_END &&
+        cop_packet_unpack(packet, "%s", &path) == 0)
+        end(network, path);
     cop_packet_unpack(packet, "%d", &number);
     switch (cop_packet_tag(packet)) {
     case TAG_MANY:

@@ -29,6 +29,8 @@ enum {
     TAG_GO,     /* "": it leaves by cop_network_leave(), and exits */
     TAG_QUIT,   /* "": the same, but it begins while the process that started
                    it is stopped, and continues when it has killed that one */
+    TAG_END,    /* "%s": it begins to leave, then calls cop_network_shutdown().
+                   It writes both results to this FIFO */
     TAG_FILL,   /* "%d count, %d len, %d ms": it sends up to count packets
                    "%auld" of len values, the first by member_hash(); it stops
                    when a send has no room for ms */

@@ -1,4 +1,9 @@
 /* test_exact.c - exact streams over real processes (PROTOCOL 16). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "test/frontend/tree.h"
 
 /* The next wave is the `index`-th hash of each of `ranks`, added up. */
@@ -99,6 +104,38 @@ TEST(a_backend_leaves)
     CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 1));
     check_wave(stream, ranks + 1, 3, 50);
     tree_end(network);
+}
+
+/* The network ends while a back-end leaves, and its packet is in no whole wave:
+ * it is told that not everything was accepted. */
+TEST(a_backend_that_leaves_too_late_is_told)
+{
+    struct cop_network *network = tree_launch("flat:2");
+    struct cop_stream *stream =
+        tree_open_as(network, COP_GUARANTEE_WAVES, "sum", 0);
+    struct cop_stream *first = tree_open_one(network, tree_rank(network, 0));
+    struct cop_stream *other = tree_open_one(network, tree_rank(network, 1));
+    char folder[] = "/tmp/coppice-end-XXXXXX", path[64];
+    int leave = 0, end = 0;
+    FILE *file;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/results", folder);
+    CHECK_OK(mkfifo(path, 0600));
+    CHECK_OK(cop_stream_send(other, TAG_STUCK, ""));
+    CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 1));
+    CHECK_OK(cop_stream_send(first, TAG_END, "%s", path));
+    file = fopen(path, "re");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fscanf(file, "%d", &leave), 1);
+    CHECK_IS(leave, -ETIMEDOUT);
+    CHECK_IS(cop_network_shutdown(network, 1000), -ETIMEDOUT);
+    CU_ASSERT_EQUAL(fscanf(file, "%d", &end), 1);
+    CHECK_IS(end, -ETIMEDOUT);
+    fclose(file);
+    CHECK_OK(unlink(path));
+    CHECK_OK(rmdir(folder));
+    tree_free(network);
 }
 
 /* Calls that only the other role, or only other streams, may make. */
