@@ -197,6 +197,24 @@ PAIR(a_lost_child_is_not_waited_for, COP_WAIT_FOR_ALL)
     check_none(wave);
 }
 
+/* PROTOCOL 4.3b: the waves that a child has named last in an epoch are known
+ * when all children have gone on to the next. */
+PAIR(the_last_wave_of_an_epoch_is_named, COP_WAIT_FOR_ALL)
+{
+    uint64_t epoch = UINT64_C(1) << PACKET_WAVE_BITS;
+
+    put_packet(wave, 0, 1);
+    CHECK_OK(wave_join(wave, 0, 10, 3));
+    wave_answer(wave, 0, epoch);
+    CU_ASSERT_EQUAL(wave_ended(wave), 0); /* the other may send it */
+    wave_answer(wave, 1, epoch);
+    CU_ASSERT_EQUAL(wave_ended(wave), 0); /* wave 1 comes first */
+    check_set(wave, 1, 1);
+    CU_ASSERT_EQUAL(wave_ended(wave), 3);
+    wave_skip(wave, 3);
+    CU_ASSERT_EQUAL(wave_ended(wave), 0);
+}
+
 /* PROTOCOL 4.5: a child counts from the wave that it was told; its packets of
  * earlier waves are late, and released alone, at once. */
 TEST(a_child_counts_from_its_wave_on)
