@@ -119,8 +119,8 @@ int farewell_take(struct node *node,
  * control packets which this node has dropped. */
 void snapshot_send(struct node *node, struct peer *peer);
 
-/* PROTOCOL 11.4: send the SHUTDOWN of a snapshot to all children. */
-void snapshot_pass_end(struct node *node);
+/* PROTOCOL 11.4: send the ENDING or SHUTDOWN of a snapshot to all children. */
+void snapshot_pass_end(struct node *node, enum control_type how);
 
 /* A snapshot has `definition` for `stream`, which exists here: take over its
  * members and parameters. */

@@ -126,14 +126,13 @@ static void forward_snapshot(struct node *node)
     }
 }
 
-void snapshot_pass_end(struct node *node)
+void snapshot_pass_end(struct node *node, enum control_type how)
 {
     for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (peer && peer->ready)
-            send_unnumbered(node, peer,
-                            &(struct control){.type = CONTROL_SHUTDOWN});
+            send_unnumbered(node, peer, &(struct control){.type = how});
     }
 }
 

@@ -317,12 +317,14 @@ static int downward_apply(struct node *node,
         return 0;
     }
     case CONTROL_ENDING:
+        if (number == 0 && !node->ending)
+            snapshot_pass_end(node, CONTROL_ENDING);
         node->ending = true;
         launch_kill(node, &control->ranks);
         return 0;
     case CONTROL_SHUTDOWN:
         if (number == 0 && !node->closing)
-            snapshot_pass_end(node);
+            snapshot_pass_end(node, CONTROL_SHUTDOWN);
         node->ending = node->closing = true;
         launch_try_end(node);
         return 0;

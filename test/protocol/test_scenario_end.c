@@ -1,4 +1,5 @@
 /* test_scenario_end.c - leaving and ending (PROTOCOL 11). */
+#include "protocol/members/control.h"
 #include "test/sim/scenario.h"
 
 #define TREE "0(1(3,4),2)"
@@ -103,6 +104,21 @@ TEST(a_shutdown_kills_silent_nodes)
             CU_ASSERT(!sim_is_alive(sim, i));
         sim_end(sim);
     }
+}
+
+/* PROTOCOL 11.4: a node that learns of ENDING by a snapshot passes it on: node 2
+ * below it kills a child that is silent. */
+SCENARIO(an_ending_in_a_snapshot_is_passed_on, "0(1(2(3,4)))")
+{
+    struct control control = {.type = CONTROL_ENDING};
+    struct frame frame;
+
+    CHECK_OK(control_encode(&control, &frame));
+    sim_inject(sim, 0, 1, &frame);
+    sim_freeze(sim, 3, 10000000);
+    sim_run(sim, LIMIT_FAILURE_TIMEOUT_MS + 2 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT(!sim_is_alive(sim, 3));
+    CU_ASSERT(sim_is_alive(sim, 4));
 }
 
 /* End the network. Returns whether 3 is astray at the end, and no other. */
