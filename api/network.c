@@ -151,8 +151,11 @@ static void tell_lossy(struct cop_network *network,
     links_write(&network->lost, stream->root->links,
                 node_losers(driver_node(network->driver), stream->id), text,
                 sizeof(text));
-    news_add(&network->news, &event,
-             *text ? text : "no link: packets came after their wave");
+    if (!*text)
+        snprintf(text, sizeof(text), "no link: %s",
+                 withheld > 0 ? "packets came after their wave"
+                              : "nothing of a wave has come");
+    news_add(&network->news, &event, text);
 }
 
 static void synced(struct cop_network *network, const struct action *news)

@@ -345,6 +345,26 @@ SCENARIO(a_compensation_is_withheld, "0(1(2,3),4)")
     CHECK_IS(sim_sync_now(sim, stream), 0);
 }
 
+/* PROTOCOL 4.3b: a wave is lost, and the compensation brings nothing new: the
+ * sync says so without a link, and without a packet that came too late. */
+SCENARIO(a_lost_wave_alone_is_a_loss, "0(1(2,3))")
+{
+    uint32_t stream = sim_open_filter(sim, "int_union", .waves_only = true);
+
+    for (int i = 0; i < 2; i++) {
+        sim_send_set(sim, 2, stream, 5);
+        sim_send_set(sim, 3, stream, 5);
+        if (i == 0)
+            sim_run(sim, 10);
+    }
+    sim_kill_at(sim, 1, 0);
+    sim_run(sim, 100);
+    expect(sim, "0 deliver stream 1 wave 2: lost");
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT_EQUAL(sim_about(TELL_SYNCED), 0);
+    CU_ASSERT_EQUAL(node_losers(sim_node(sim, 0), stream)->count, 0);
+}
+
 /* PROTOCOL 4.3b, 12.3: what a joiner sends before it settles a marker is late
  * and withheld, but no loss. */
 SCENARIO(a_joiner_is_no_loss, TREE)
