@@ -36,10 +36,13 @@ void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms)
     sim_at(sim, at_ms, crash_now, sim->nodes[index]);
 }
 
+/* The most milliseconds in which a peer reads a frame, part by part. */
+#define READING_MS 20
+
 /* The crashing process waits until its parent has read its report. */
 void world_crash_in_call(struct sim *sim, struct world_node *node)
 {
-    uint64_t at_ms = sim->now_ms + sim->config.delay_max_ms + 2;
+    uint64_t at_ms = sim->now_ms + sim->config.delay_max_ms + READING_MS;
     struct frame frame;
     uint32_t link;
 

@@ -13,7 +13,7 @@
 #include "wire/packet.h"
 
 /* How long FAIL may take to reach all nodes: a tree has at most 12 levels, a
- * link delays by at most 23 ms, and a node that crashes stops 25 ms before. */
+ * link delays by at most 23 ms, and a node that crashes stops 43 ms before. */
 #define TRAFFIC_FAIL_MS 400
 
 /* The most redos that one wave may begin; there are more failures than that. */
