@@ -214,6 +214,9 @@ static void filter_call_ended(struct node *node, const struct event *event)
         frame_fini(&event->down[i]);
     if (node->ended)
         return;
+    /* First, as openings wait for it, and this stream may always have calls. */
+    for (size_t i = 0; i < node->stream_count && !node->filter.is_out; i++)
+        node_init_filters(node, node->streams[i]);
     stream = node_stream(node, id);
     if (stream) {
         downward_run(node, stream);

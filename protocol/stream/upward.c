@@ -121,6 +121,10 @@ static void deliver_packet(struct node *node,
 {
     bool withheld = is_withheld(stream, &frame);
 
+    if (stream->error) { /* it is not open: its filters did not have this */
+        frame_fini(&frame);
+        return;
+    }
     if (!withheld && !(frame.flags & FRAME_EMPTY)) {
         deliver(node, stream, frame);
         return;
@@ -565,7 +569,6 @@ void upward_run_queued(struct node *node)
             continue;
         stream->queued = false;
         id = stream->definition.id;
-        node_init_filters(node, stream);
         downward_run(node, stream);
         if (node_stream(node, id) == stream)
             upward_run(node, stream);

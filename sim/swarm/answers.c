@@ -172,10 +172,11 @@ const char *answers_check(struct answers *answers,
             continue;
         if (sent->wave >= answers->due && !sent->is_taken)
             return "a part of an answer is missing behind a sync of 0";
-        if (!has_place(answers, sent->wave) &&
+        if (sent->wave >= answers->covered && !has_place(answers, sent->wave) &&
             is_answered(answers, sent->wave, living))
             return "a wave that all members have answered did not come";
     }
+    answers->covered = upto;
     return NULL;
 }
 

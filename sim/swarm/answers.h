@@ -30,7 +30,9 @@ struct answers {
     uint64_t *ends; /* the last one taken of each epoch, if any was */
     size_t end_count;
     size_t end_room;
-    uint64_t due; /* a lossy sync has covered what was sent in lower waves */
+    uint64_t
+        due; /* a lossy sync has covered what was sent in lower waves ... */
+    uint64_t covered; /* ... and the last sync has, of those that lived then */
 };
 
 /* Pack packet number `serial` of `rank` for the filter "concat", or, with
