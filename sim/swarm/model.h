@@ -36,7 +36,7 @@ struct model_values {
 };
 
 /* The most epochs that the model distinguishes. */
-#define MODEL_EPOCHS 16
+#define MODEL_EPOCHS 32
 
 struct model {
     enum model_filter filter;

@@ -338,8 +338,9 @@ static int converge(struct swarm *swarm)
 
     disarm(swarm);
     traffic_hush(&swarm->traffic);
+    /* What a leaver had sent may be late: the second sync says so. */
     if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0 ||
-        wait_for(swarm, is_left, "leaving") < 0)
+        wait_for(swarm, is_left, "leaving") < 0 || sync_all(swarm) < 0)
         return -EIO;
     if (swarm->faulty)
         healing_check(&swarm->healing, swarm->sim);
