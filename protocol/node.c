@@ -487,6 +487,53 @@ static int dispatch_event(struct node *node, const struct event *event)
     return request_step(node, event);
 }
 
+static void each_due(struct node *node,
+                     enum due what,
+                     void (*handle)(struct node *node, struct stream *stream))
+{
+    for (size_t i = node->stream_count; i-- > 0;) {
+        struct stream *stream = node->streams[i];
+
+        if (!(stream->due & what))
+            continue;
+        stream->due &= (uint8_t)~what;
+        handle(node, stream); /* which may free it */
+    }
+}
+
+/* Do what is due, the lowest bit first, until nothing is. */
+static void do_due(struct node *node)
+{
+    while (node->due != 0 && !node->ended && !node->failed) {
+        enum due what = (enum due)(node->due & -node->due);
+
+        node->due &= (uint8_t)~what;
+        switch (what) {
+        case DUE_FAILURE:
+            each_due(node, what, accept_end_hopeless);
+            break;
+        case DUE_REDO:
+            each_due(node, what, accept_redo);
+            break;
+        case DUE_MARKER:
+            each_due(node, what, settle_joiners);
+            break;
+        case DUE_TOTAL:
+            each_due(node, what, totals_run);
+            break;
+        case DUE_RECOVERY:
+            recovery_check(node);
+            break;
+        case DUE_END:
+            launch_try_end(node);
+            break;
+        case DUE_SUSPICION:
+            suspect_update(node);
+            break;
+        }
+    }
+}
+
 int node_step(struct node *node, const struct event *event, struct actions *out)
 {
     uint64_t since = event->now_ms - node->now_ms;
@@ -499,13 +546,11 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     forgive_stall(node, since);
     r = dispatch_event(node, event);
     if (node->recovering != RECOVERY_NOT)
-        recovery_check(node);
+        node->due |= DUE_RECOVERY;
     if (node->leaving)
-        launch_try_end(node);
-    if (node->hopeless && !node->ended)
-        accept_end_hopeless(node);
-    if (node->heal.suspicion.stale)
-        suspect_update(node);
+        node->due |= DUE_END;
+    if (node->due != 0)
+        do_due(node);
     out->exact = node->recovering != RECOVERY_NOT;
     node->out = NULL;
     if (node->failed) {

@@ -157,7 +157,7 @@ void node_lose(struct node *node,
             launch_child_gone(node, peer->rank, text);
     }
     node_remove_peer(node, peer);
-    launch_try_end(node);
+    node->due |= DUE_END;
 }
 
 static void close_and_lose(struct node *node,

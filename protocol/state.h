@@ -49,6 +49,24 @@ struct peer {
     bool has_accused; /* a back-end: it has reported its lost parent (6.1d) */
 };
 
+/* What a step leaves for its end, where node_step() does it in this order. So no
+ * control packet, marker or total is begun inside the application of another.
+ *
+ * A stream that fails needs nothing else. A redo comes before the marker that
+ * names joiners: they are in none of the waves that are sent again. A total is
+ * packed when the markers have passed, as it says what is settled. The states
+ * that recovery waits for may be such totals; so may what the end waits for.
+ * Suspicions are last, as they read what all others have changed. */
+enum due {
+    DUE_FAILURE = 1,    /* streams: too many redos (16.13) */
+    DUE_REDO = 2,       /* streams: a wave cannot become whole (16.7) */
+    DUE_MARKER = 4,     /* streams: joiners have claimed them (12.3) */
+    DUE_TOTAL = 8,      /* streams: a total is to be packed (17.4) */
+    DUE_RECOVERY = 16,  /* an orphan's states may have gone up (6.7) */
+    DUE_END = 32,       /* this node may end now (11.4, 11.6) */
+    DUE_SUSPICION = 64, /* front-end: paths may have changed (6.8) */
+};
+
 struct node {
     enum node_role role;
     uint32_t rank;
@@ -62,7 +80,7 @@ struct node {
     struct actions *out;
     /* Read in every step, and mostly 0: side by side in one cache line. */
     bool failed;
-    bool hopeless; /* front-end: an exact stream is to end (16.13) */
+    uint8_t due; /* of enum due */
     enum recovery_phase recovering;
     size_t uncovered_count;
     size_t doubt_count;
@@ -206,6 +224,15 @@ void node_free_stream(struct stream *stream);
 
 /* Remove and free `stream`. */
 void node_remove_stream(struct node *node, struct stream *stream);
+
+/* `what` is due for `stream` at the end of the step. */
+static inline void node_due(struct node *node,
+                            struct stream *stream,
+                            enum due what)
+{
+    node->due |= (uint8_t)what;
+    stream->due |= (uint8_t)what;
+}
 
 /* The branch to the child in `slot`, created if necessary; NULL: no memory. */
 struct branch *stream_branch(struct stream *stream, uint32_t slot);

@@ -173,7 +173,7 @@ void suspect_certain(struct node *node, uint32_t rank, const char *text)
     if (!told || told->lost)
         return;
     told->lost = true;
-    node->heal.suspicion.stale = true;
+    node->due |= DUE_SUSPICION;
     if (!node->closing)
         node_tell(node, TELL_NODE_LOST, rank, 0, text);
     record_tell(node, rank, incarnation_of(node, rank), TABLE_FAILED, text);
@@ -240,7 +240,7 @@ void suspect_heard(struct node *node, uint32_t rank)
 
 void suspect_recorded(struct node *node, uint32_t rank, bool failed)
 {
-    node->heal.suspicion.stale = true;
+    node->due |= DUE_SUSPICION;
     begin_round(node, rank, !failed);
 }
 
@@ -308,7 +308,6 @@ void suspect_update(struct node *node)
     struct table_site *sites = calloc(count, sizeof(*sites));
     struct table_entry last;
 
-    suspicion->stale = false;
     table_at(node->heal.table, count - 1, &last);
     if (!sites || !told_of(node, last.rank)) {
         node->failed = true;

@@ -31,7 +31,6 @@ struct suspect {
 struct suspicion {
     struct suspect *list;
     size_t count;
-    bool stale; /* the table has changed: suspect_update() is due */
     uint32_t knocked;
     uint64_t knock_end_ms; /* deadline of the attempt to connect to `knocked`;
                               0: no attempt is under way */

@@ -261,6 +261,13 @@ static bool is_covered(struct node *node, struct stream *stream)
     return covered;
 }
 
+/* Whether all members that are expected have answered the next wave. If it is
+ * not whole, it will not become whole. */
+static bool is_answered(struct node *node, struct stream *stream)
+{
+    return tally_is_answered(stream->exact->tally) && is_covered(node, stream);
+}
+
 static uint32_t redo_limit(const struct stream *stream)
 {
     return stream->definition.redo_limit ? stream->definition.redo_limit
@@ -284,8 +291,8 @@ static void begin_redo(struct node *node, struct stream *stream)
         accept->redos = 0;
     accept->redo_final = exact->final;
     if (accept->redos++ == redo_limit(stream)) {
-        accept->hopeless = true; /* accept_end_hopeless() ends the stream */
-        node->hopeless = true;
+        accept->hopeless = true;
+        node_due(node, stream, DUE_FAILURE);
         return;
     }
     news = node_tell(node, TELL_REDO, control.generation, control.stream, NULL);
@@ -294,8 +301,19 @@ static void begin_redo(struct node *node, struct stream *stream)
     downward_control(node, &control);
 }
 
-/* Accept the next wave, or end an epoch; else begin a redo, if the wave can no
- * longer become whole. Returns false if the wave must wait. */
+void accept_redo(struct node *node, struct stream *stream)
+{
+    size_t settled;
+
+    if (stream->closing || is_whole(node, stream, &settled) ||
+        stream->exact->accept.want_count == 0 || !is_answered(node, stream))
+        return;
+    begin_redo(node, stream);
+    exact_return_credit(node, stream);
+}
+
+/* Accept the next wave, or end an epoch; else have a redo begin, if the wave can
+ * no longer become whole. Returns false if the wave must wait. */
 static bool accept_next(struct node *node, struct stream *stream)
 {
     struct exact *exact = stream->exact;
@@ -306,8 +324,8 @@ static bool accept_next(struct node *node, struct stream *stream)
         return true;
     }
     if (exact->accept.want_count > 0) {
-        if (tally_is_answered(exact->tally) && is_covered(node, stream))
-            begin_redo(node, stream);
+        if (is_answered(node, stream))
+            node_due(node, stream, DUE_REDO);
         return false;
     }
     if (epoch_of(exact->final) >= stream->root->sent.epoch)
@@ -333,15 +351,17 @@ void accept_run(struct node *node, struct stream *stream)
     }
 }
 
-/* End the stream. The text names the wave for which every redo has failed, and
- * the back-ends that were lost. */
-static void end_hopeless(struct node *node, struct stream *stream)
+/* The text names the wave for which every redo has failed, and the back-ends
+ * that were lost. */
+void accept_end_hopeless(struct node *node, struct stream *stream)
 {
     const struct accepting *accept = &stream->exact->accept;
     uint64_t wave = stream->exact->final + 1;
     struct ranks lost = {0};
     char names[256] = "none", text[LIMIT_TEXT];
 
+    if (stream->closing)
+        return;
     for (size_t i = 0; i < accept->gone_count; i++)
         if (ranks_add(&lost, accept->gone[i].rank, accept->gone[i].rank) < 0)
             node->failed = true;
@@ -355,15 +375,4 @@ static void end_hopeless(struct node *node, struct stream *stream)
              names);
     ranks_fini(&lost);
     failure_end(node, stream, 0, text);
-}
-
-void accept_end_hopeless(struct node *node)
-{
-    node->hopeless = false;
-    for (size_t i = node->stream_count; i-- > 0;) {
-        struct stream *stream = node->streams[i];
-
-        if (stream->exact && stream->exact->accept.hopeless && !stream->closing)
-            end_hopeless(node, stream);
-    }
 }

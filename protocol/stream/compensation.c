@@ -16,10 +16,6 @@ static void claim_anew(struct node *node, struct stream *stream)
 
 void upward_call_for_state(struct node *node, struct stream *stream)
 {
-    if (stream->totals) {
-        totals_call(node, stream);
-        return;
-    }
     fifo_fini(&stream->up.out);
     fifo_fini(&stream->up.late_out);
     stream->up.resumes = 0;

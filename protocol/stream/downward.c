@@ -326,7 +326,7 @@ static int downward_apply(struct node *node,
         if (number == 0 && !node->closing)
             snapshot_pass_end(node, CONTROL_SHUTDOWN);
         node->ending = node->closing = true;
-        launch_try_end(node);
+        node->due |= DUE_END;
         return 0;
     case CONTROL_FAIL:
         failure_take(node, control->stream);

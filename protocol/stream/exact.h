@@ -220,8 +220,12 @@ bool retain_is_done(const struct node *node);
 
 /* ---- accept.c: the front-end ---- */
 
-/* Accept the next waves, or begin a redo. */
+/* Accept the next waves; have a redo begin if the next one cannot become
+ * whole. */
 void accept_run(struct node *node, struct stream *stream);
+
+/* At the end of a step: begin a redo, if the wave is still not whole. */
+void accept_redo(struct node *node, struct stream *stream);
 
 /* The members of the stream have changed. */
 void accept_changed(struct stream *stream);
@@ -241,8 +245,9 @@ void accept_named(struct stream *stream,
                   const struct ranks *ranks,
                   uint32_t epoch);
 
-/* End the streams for which too many redos were begun (16.13). */
-void accept_end_hopeless(struct node *node);
+/* At the end of a step: end the stream, for which too many redos were begun
+ * (16.13). The stream is freed. */
+void accept_end_hopeless(struct node *node, struct stream *stream);
 
 /* A sync begins: it also waits for the joiners that no marker has named yet
  * (16.11). */

@@ -293,21 +293,17 @@ static void try_finish_opening(struct node *node,
     tell->code = claim->error ? -ELIBBAD : 0;
 }
 
-/* Front-end: when joiners have claimed the stream, send a marker, so that their
- * packets are paired from the start of an epoch (12.3). If a sync waits for one
- * of them, it ends at another marker (16.11). */
-static void settle_joiners(struct node *node,
-                           struct stream *stream,
-                           const struct claim *claim)
+/* If a sync waits for one of the joiners, it ends at another marker (16.11). */
+void settle_joiners(struct node *node, struct stream *stream)
 {
     struct ranks named = {0};
 
-    if (!ranks_meet(&stream->root->entering, &claim->members))
-        return;
-    if (ranks_copy(&named, &stream->root->entering) < 0 ||
-        ranks_intersect(&named, &claim->members) < 0 ||
+    settle_claimed(node, stream, &named);
+    if (ranks_intersect(&named, &stream->root->entering) < 0 ||
         ranks_subtract(&stream->root->entering, &named) < 0)
         node->failed = true;
+    if (named.count == 0)
+        return;
     if (!stream->closing && stream_is_replayable(stream)) {
         bool awaited = stream->exact && accept_awaits(stream, &named);
 
@@ -327,7 +323,8 @@ static void settle_update_root(struct node *node, struct stream *stream)
     bool proves = stream->root->opening;
 
     settle_build(node, stream, &claim);
-    settle_joiners(node, stream, &claim);
+    if (ranks_meet(&stream->root->entering, &claim.members))
+        node_due(node, stream, DUE_MARKER);
     try_finish_opening(node, stream, &claim);
     stream->root->recoverable =
         claim.recoverable && (proves || stream->root->recoverable);
@@ -361,10 +358,11 @@ void settle_update(struct node *node, struct stream *stream)
         claim_fini(&claim);
         return;
     }
-    if (stream->totals && !stream->totals->told)
-        totals_send(node, stream); /* the claim follows (17.4) */
-    else if (is_claim_urgent(node, stream, &claim) &&
-             (stream->up.resumes == 0 || stream->exact))
+    if (stream->totals && !stream->totals->told) {
+        stream->up.compensating = true; /* the claim follows the total (17.4) */
+        node_due(node, stream, DUE_TOTAL);
+    } else if (is_claim_urgent(node, stream, &claim) &&
+               (stream->up.resumes == 0 || stream->exact))
         settle_send_claim(node, stream, stream->settle.told);
     else
         stream->settle.claim_due = true;

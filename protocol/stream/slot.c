@@ -144,12 +144,6 @@ static void totals_change(struct node *node, struct stream *stream)
         stream->up.compensating = true;
 }
 
-void totals_send(struct node *node, struct stream *stream)
-{
-    stream->up.compensating = true;
-    totals_run(node, stream);
-}
-
 void totals_missed(struct node *node, struct stream *stream)
 {
     totals_change(node, stream);
@@ -268,21 +262,29 @@ static bool is_blank(const struct node *node, const struct stream *stream)
     return true;
 }
 
-bool totals_run(struct node *node, struct stream *stream)
+bool totals_are_due(const struct node *node, struct stream *stream)
 {
-    if (!stream->totals || !stream->loaded)
+    const struct stream_root *root = stream->root;
+
+    if (!stream->loaded)
         return false;
     if (may_part(node, stream))
         stream->totals->changed = true;
-    while (totals_wait(stream)) {
+    return totals_wait(stream) ||
+           (root && root->state_asked > root->state_called);
+}
+
+void totals_run(struct node *node, struct stream *stream)
+{
+    while (totals_are_due(node, stream)) {
         bool is_late = node->filter.is_out && !is_blank(node, stream);
 
         if (is_late)
             stream->queued = true;
         if (is_late || is_awaited(node, stream) || totals_call(node, stream))
-            return true;
+            return;
     }
-    return false;
+    upward_run(node, stream);
 }
 
 void totals_beat(struct node *node, struct stream *stream)

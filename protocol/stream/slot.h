@@ -85,12 +85,12 @@ bool totals_are_whole(struct node *node, const struct stream *stream);
 /* Whether a total waits to be put into a slot or to be sent to the parent. */
 bool totals_wait(const struct stream *stream);
 
-/* Pack the total and send it up: the link is new, or a set has changed. */
-void totals_send(struct node *node, struct stream *stream);
+/* Whether the total is to be packed: no wave may be released before that. */
+bool totals_are_due(const struct node *node, struct stream *stream);
 
-/* Begin the call that is due, or wait for it. Returns true if no wave may be
- * released before that. */
-bool totals_run(struct node *node, struct stream *stream);
+/* At the end of a step: pack the total if that is due, or wait for it; else
+ * release waves. */
+void totals_run(struct node *node, struct stream *stream);
 
 /* Call the filter: replace slots, and pack the total. An empty total is known
  * without a call. Returns whether a call has begun. */

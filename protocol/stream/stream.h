@@ -123,6 +123,7 @@ struct stream {
     bool closing;            /* CLOSE has taken effect ... */
     uint64_t close_at;       /* ... after this number */
     bool queued;             /* it waits until the running filter call ends */
+    uint8_t due;             /* of enum due */
     char *error;             /* why its filter could not be loaded here */
     uint64_t opened_at;      /* number of its OPEN on stream 0 */
     struct branch *branches; /* by slot of the child */
@@ -191,6 +192,11 @@ bool stream_has_members(const struct node *node, const struct stream *stream);
 /* Whether no child has members, and no packet of former members waits here or
  * below (10.1b). */
 bool stream_is_drained(const struct node *node, const struct stream *stream);
+
+/* Front-end, at the end of a step: send a marker that names the joiners which
+ * have claimed the stream, so that their packets are paired from the start of an
+ * epoch (12.3). */
+void settle_joiners(struct node *node, struct stream *stream);
 
 /* Lower the settled marker: a new member has settled less, or the last member
  * has left. */

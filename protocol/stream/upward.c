@@ -500,21 +500,16 @@ bool upward_is_behind(const struct node *node,
             call->what.sequence >> PACKET_WAVE_BITS < epoch);
 }
 
-void upward_run(struct node *node, struct stream *stream)
+static void release_sets(struct node *node, struct stream *stream)
 {
     struct wave_set set;
     bool hurry = stream->settle.hurried > stream->settle.settled.number;
     int r;
 
-    if (stream->exact && node->role != NODE_BACKEND) {
-        exact_run(node, stream);
-        return;
-    }
-    if (stream->root && !node->filter.is_out &&
+    if (stream->root && !stream->totals && !node->filter.is_out &&
         stream->root->state_asked > stream->root->state_called)
         upward_call_for_state(node, stream);
-    while (!(stream->totals && totals_run(node, stream)) && stream->loaded &&
-           upward_may_release(node, stream)) {
+    while (stream->loaded && upward_may_release(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
             upward_call_for_state(node, stream);
             break;
@@ -541,6 +536,18 @@ void upward_run(struct node *node, struct stream *stream)
             totals_sort(node, stream, &set);
         upward_release(node, stream, &set);
     }
+}
+
+void upward_run(struct node *node, struct stream *stream)
+{
+    if (stream->exact && node->role != NODE_BACKEND) {
+        exact_run(node, stream);
+        return;
+    }
+    if (stream->totals && totals_are_due(node, stream))
+        node_due(node, stream, DUE_TOTAL);
+    else
+        release_sets(node, stream);
     upward_lend(node, stream);
     if (upward_is_idle(node, stream))
         resume_if_skipped(node, stream);
