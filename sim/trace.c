@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/members/control.h"
+#include "protocol/stream/total.h"
 #include "sim/memory.h"
 #include "sim/world.h"
 #include "wire/packet.h"
 
-/* The most elements of an array, and characters of a text, that are shown. */
+/* The most elements of an array, and characters of a text, that are shown. A
+ * hash of the payload follows if that is not all of it. */
 #define TRACE_ELEMENTS 8
 #define TRACE_TEXT     60
 
@@ -33,6 +36,29 @@ static const char *const tell_names[] = {
     [TELL_STREAM_FAILED] = "stream failed",
     [TELL_NODE_REFUSED] = "node refused",
     [TELL_ENDED] = "ended",
+};
+
+static const char *const control_names[] = {
+    [CONTROL_OPEN] = "open",
+    [CONTROL_CLOSE] = "close",
+    [CONTROL_PARAMETERS] = "parameters",
+    [CONTROL_ENTER] = "enter",
+    [CONTROL_LOST] = "lost",
+    [CONTROL_SHUTDOWN] = "shutdown",
+    [CONTROL_FAIL] = "fail",
+    [CONTROL_REDO] = "redo",
+    [CONTROL_LEFT] = "left",
+    [CONTROL_ENDING] = "ending",
+};
+
+static const struct {
+    unsigned flag;
+    const char *name;
+} flag_names[] = {
+    {FRAME_LAST, "last"},   {FRAME_LATE, "late"},
+    {FRAME_EMPTY, "empty"}, {FRAME_COMPENSATING, "compensating"},
+    {FRAME_OVER, "over"},   {FRAME_NEWCOMER, "newcomer"},
+    {FRAME_ASK, "ask"},
 };
 
 static void append(struct sim *sim, const char *text)
@@ -85,63 +111,80 @@ void sim_note(struct sim *sim, unsigned trace, const char *format, ...)
 
 /* ---- values ---- */
 
-static void write_element(FILE *file, const struct cop_value *value, uint64_t i)
+/* Write an element. Returns whether that is all of it. */
+static bool write_element(FILE *file, const struct cop_value *value, uint64_t i)
 {
     const void *data = value->data;
+    const char *text;
 
     switch (value->type) {
     case COP_CHAR:
         fprintf(file, "%d", ((const signed char *)data)[i]);
-        return;
+        return true;
     case COP_UCHAR:
         fprintf(file, "%u", ((const unsigned char *)data)[i]);
-        return;
+        return true;
     case COP_INT16:
         fprintf(file, "%d", ((const int16_t *)data)[i]);
-        return;
+        return true;
     case COP_UINT16:
         fprintf(file, "%u", ((const uint16_t *)data)[i]);
-        return;
+        return true;
     case COP_INT32:
         fprintf(file, "%" PRId32, ((const int32_t *)data)[i]);
-        return;
+        return true;
     case COP_UINT32:
         fprintf(file, "%" PRIu32, ((const uint32_t *)data)[i]);
-        return;
+        return true;
     case COP_INT64:
         fprintf(file, "%" PRId64, ((const int64_t *)data)[i]);
-        return;
+        return true;
     case COP_UINT64:
         fprintf(file, "%" PRIu64, ((const uint64_t *)data)[i]);
-        return;
+        return true;
     case COP_FLOAT:
         fprintf(file, "%g", (double)((const float *)data)[i]);
-        return;
+        return false;
     case COP_DOUBLE:
         fprintf(file, "%g", ((const double *)data)[i]);
-        return;
+        return false;
     case COP_STRING:
-        fprintf(file, "'%.*s'", TRACE_TEXT, ((const char *const *)data)[i]);
-        return;
+        text = ((const char *const *)data)[i];
+        fprintf(file, "'%.*s'", TRACE_TEXT, text);
+        return strlen(text) <= TRACE_TEXT;
     }
+    return false;
 }
 
-static void write_value(FILE *file, const struct cop_value *value)
+/* Write a value. Returns whether that is all of it. */
+static bool write_value(FILE *file, const struct cop_value *value)
 {
+    bool whole = value->count <= TRACE_ELEMENTS;
+
     if (value->shape == COP_SCALAR) {
         fputc(' ', file);
-        write_element(file, value, 0);
-        return;
+        return write_element(file, value, 0);
     }
     fputs(" [", file);
     for (uint64_t i = 0; i < value->count && i < TRACE_ELEMENTS; i++) {
         if (i > 0)
             fputs(", ", file);
-        write_element(file, value, i);
+        whole &= write_element(file, value, i);
     }
     if (value->count > TRACE_ELEMENTS)
         fprintf(file, ", ... %" PRIu64, value->count);
     fputc(']', file);
+    return whole;
+}
+
+/* FNV-1a. */
+static uint64_t hash_bytes(const struct payload *payload)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (uint32_t i = 0; i < payload->len; i++)
+        hash = (hash ^ payload->bytes[i]) * UINT64_C(1099511628211);
+    return hash;
 }
 
 static void write_payload(FILE *file, const struct payload *payload)
@@ -149,6 +192,7 @@ static void write_payload(FILE *file, const struct payload *payload)
     struct cop_packet *packet;
     const char *format;
     struct cop_value value;
+    bool whole;
 
     if (!payload) {
         fputs(" no values", file);
@@ -157,9 +201,12 @@ static void write_payload(FILE *file, const struct payload *payload)
     if (packet_open(&packet, (struct payload *)payload) < 0)
         return;
     format = cop_packet_format(packet);
+    whole = format != NULL;
     fprintf(file, " \"%s\"", format ? format : "damaged");
     for (size_t i = 0; cop_packet_value(packet, i, &value) == 0; i++)
-        write_value(file, &value);
+        whole &= write_value(file, &value);
+    if (!whole)
+        fprintf(file, " #%016" PRIx64, hash_bytes(payload));
     cop_packet_free(packet);
 }
 
@@ -171,6 +218,25 @@ static void write_sequence(FILE *file, uint64_t sequence)
     else
         fputc(' ', file);
     fprintf(file, "%" PRIu64, sequence & PACKET_WAVE_MASK);
+}
+
+/* Whose part is in a total, what they have settled, and the total (17.4). */
+static void write_total(FILE *file, const struct frame *frame)
+{
+    struct total total = {0};
+
+    if (total_decode(frame, &total) < 0)
+        fputs(" damaged", file);
+    for (size_t i = 0; i < total.set.count; i++)
+        fprintf(file, " %u-%u", total.set.runs[i].first,
+                total.set.runs[i].last);
+    fprintf(file, " settled %u.%" PRIu64 "%s:", total.settled.epoch,
+            total.settled.number, total.is_doubted ? " doubted" : "");
+    if (total.is_empty)
+        fputs(" nothing", file);
+    else
+        write_payload(file, total.payload);
+    total_fini(&total);
 }
 
 /* ---- lines ---- */
@@ -227,19 +293,24 @@ void world_trace_frame(struct sim *sim,
         return;
     fprintf(file, "%d <- %d %s", (int)node->rank, (int)from,
             frame_name(frame->type));
+    if (frame->type == FRAME_CONTROL && frame->tag > 0 &&
+        (size_t)frame->tag < sizeof(control_names) / sizeof(control_names[0]))
+        fprintf(file, " %s", control_names[frame->tag]);
     fprintf(file, " stream %u tag %d seq", frame->stream, frame->tag);
     write_sequence(file, frame->sequence);
     fprintf(file, " origin %d count %u", (int)frame->origin, frame->count);
-    if (frame->flags & FRAME_LAST)
-        fputs(" last", file);
-    if (frame->flags & FRAME_LATE)
-        fputs(" late", file);
-    if (frame->flags & FRAME_EMPTY)
-        fputs(" empty", file);
-    if (frame->payload) {
+    if (frame->flags & FRAME_EXACT)
+        fprintf(file, " generation %u check %016" PRIx64, frame->generation,
+                frame->check);
+    for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
+        if (frame->flags & flag_names[i].flag)
+            fprintf(file, " %s", flag_names[i].name);
+    if (frame->payload)
         fputc(':', file);
+    if (frame->type == FRAME_TOTAL)
+        write_total(file, frame);
+    else if (frame->payload)
         write_payload(file, frame->payload);
-    }
     fclose(file);
     sim_note(sim, SIM_TRACE_FRAME, "%s", text);
     free(text);
@@ -259,17 +330,24 @@ void world_trace_call(struct sim *sim,
     if (!file)
         return;
     fprintf(file, "%d filter %s stream %u", (int)node->rank,
-            call->init     ? "init"
-            : call->upward ? "up"
-                           : "down",
+            call->init                 ? "init"
+            : call->slots == CALL_JOIN ? "join"
+            : call->slots == CALL_PACK ? "pack"
+            : call->upward             ? "up"
+                                       : "down",
             call->stream);
     if (!call->init) {
         fputs(" wave", file);
         write_sequence(file, call->sequence);
         fputs(": from", file);
     }
-    for (size_t i = 0; i < call->input_count; i++)
+    for (size_t i = 0; i < call->input_count; i++) {
         fprintf(file, " %d", (int)call->inlets[i]);
+        if (call->slots != CALL_WITHOUT_SLOTS)
+            fprintf(file, " into slot %u", call->keys[i]);
+    }
+    for (size_t i = 0; i < call->kept_count; i++)
+        fprintf(file, "%s %u", i == 0 ? ", keeps" : "", call->kept[i]);
     if (call->parameters) {
         fputs(", with", file);
         write_payload(file, call->parameters);
@@ -295,19 +373,18 @@ void world_trace_tell(struct sim *sim,
         snprintf(what, sizeof(what), " stream %u", tell->stream);
         break;
     case TELL_STATE:
-        snprintf(what, sizeof(what), " stream %u%s", tell->stream,
-                 tell->code == 1 ? " lossy" : "");
-        break;
     case TELL_SYNCED:
-        snprintf(what, sizeof(what), " stream %u%s", tell->stream,
-                 tell->code == 1 ? " lossy" : "");
+        snprintf(what, sizeof(what), " stream %u of %" PRIu64 "%s",
+                 tell->stream, tell->sequence, tell->code == 1 ? " lossy" : "");
         if (tell->rank > 0)
             snprintf(what + strlen(what), sizeof(what) - strlen(what),
                      ", %u withheld", tell->rank);
         break;
     case TELL_REDO:
-        snprintf(what, sizeof(what), " %u of stream %u", tell->rank,
-                 tell->stream);
+        snprintf(what, sizeof(what),
+                 " %u of stream %u from %" PRIu64 ".%" PRIu64, tell->rank,
+                 tell->stream, tell->sequence >> PACKET_WAVE_BITS,
+                 tell->sequence & PACKET_WAVE_MASK);
         break;
     case TELL_LOSSY:
         snprintf(what, sizeof(what), " stream %u, link to %u", tell->stream,
@@ -339,6 +416,9 @@ void world_trace_tell(struct sim *sim,
              tell_names[tell->tell], what, tell->code < 0 ? ", " : "",
              tell->code < 0 ? strerror(-tell->code) : "", with_text ? ": " : "",
              with_text ? tell->text : "");
+    if (tell->tell == TELL_STATE && tell->code >= 0)
+        world_trace_packet(sim, SIM_TRACE_TELL, node, "packed", tell->stream,
+                           &tell->frame);
 }
 
 /* ---- comparing ---- */
