@@ -30,7 +30,7 @@ static int open_stream(struct node *node, const struct event *event)
     }
     control.definition.id = node->next_stream++;
     node->out->result = control.definition.id;
-    downward_control(node, &control);
+    zero_send(node, &control);
     stream = node_stream(node, control.definition.id);
     if (stream) {
         stream->definition.redo_limit = event->definition->redo_limit;
@@ -89,7 +89,7 @@ static int control_stream(struct node *node,
     if (!stream || event->stream == 0 || stream->closing)
         return -ENOENT;
     control.after = stream->down.last;
-    downward_control(node, &control);
+    zero_send(node, &control);
     return 0;
 }
 
@@ -218,7 +218,7 @@ static int request_shutdown(struct node *node)
         if (node->streams[i]->exact) /* a leaver must know what is final */
             exact_beat(node, node->streams[i]);
     suspect_astray(node);
-    downward_control(node, &(struct control){.type = CONTROL_SHUTDOWN});
+    zero_send(node, &(struct control){.type = CONTROL_SHUTDOWN});
     return 0;
 }
 

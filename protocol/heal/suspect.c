@@ -75,7 +75,7 @@ static void end_suspects(struct node *node, const struct ranks *ranks)
 
     if (ranks_copy(&control.ranks, ranks) < 0)
         node->failed = true;
-    downward_control(node, &control);
+    zero_send(node, &control);
     control_fini(&control);
 }
 

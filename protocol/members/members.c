@@ -118,7 +118,7 @@ void member_give_up(struct node *node,
     while ((rank = ranks_after(&control.ranks, rank)) != RANK_NONE)
         node_tell(node, TELL_BACKEND_LOST, rank, 0, text);
     if (control.ranks.count > 0)
-        downward_control(node, &control);
+        zero_send(node, &control);
     control_fini(&control);
     cover_update(node);
 }
@@ -306,7 +306,7 @@ static void admit_joined(struct node *node, const struct ranks *joined)
         ranks_unite(&node->backends, joined) < 0)
         node->failed = true;
     else
-        downward_control(node, &control);
+        zero_send(node, &control);
     snprintf(text, sizeof(text),
              "a back-end has joined, and enters %u of the open streams",
              control.stream_count);

@@ -298,7 +298,7 @@ static void begin_redo(struct node *node, struct stream *stream)
     news = node_tell(node, TELL_REDO, control.generation, control.stream, NULL);
     news->sequence = exact->final + 1;
     news->code = (int)accept->want_count;
-    downward_control(node, &control);
+    zero_send(node, &control);
 }
 
 void accept_redo(struct node *node, struct stream *stream)

@@ -218,147 +218,6 @@ void downward_aside(struct node *node,
     frame_fini(&frame);
 }
 
-/* Prepare the branch to one child for a stream that is being opened. */
-static void open_branch(struct node *node,
-                        struct stream *stream,
-                        struct peer *peer)
-{
-    struct branch *branch = stream_branch(stream, peer->slot);
-
-    if (!branch || ranks_copy(&branch->members, &peer->below) < 0 ||
-        ranks_intersect(&branch->members, &stream->definition.members) < 0) {
-        node->failed = true;
-        return;
-    }
-    credit_grant(&branch->down, peer->granted);
-    branch->fed = true;
-    if (stream->exact)
-        exact_open_branch(node, stream, peer);
-    else if (branch->members.count > 0 &&
-             wave_join(stream->up.wave, peer->slot, peer->rank, 0) < 0)
-        node->failed = true;
-}
-
-int downward_open(struct node *node,
-                  const struct stream_definition *definition,
-                  uint64_t number)
-{
-    struct stream *stream;
-    /* a snapshot may list a joiner before its ENTER, which has the start */
-    bool member = ranks_has(&definition->members, node->rank) && !node->outside;
-
-    if (definition->id <= node->last_stream && number == 0) {
-        stream = node_stream(node, definition->id);
-        if (stream)
-            snapshot_refresh(node, stream, definition);
-        return 0; /* repeated by a snapshot */
-    }
-    if (definition->id <= node->last_stream ||
-        node->stream_count >= LIMIT_STREAMS)
-        return -EPROTO;
-    node->last_stream = definition->id;
-    if (node->last_seen < definition->id)
-        node->last_seen = definition->id;
-    if (node->role == NODE_BACKEND && !member && !definition->grow)
-        return 0;
-    stream = node_add_stream(node, definition);
-    if (!stream)
-        return 0;
-    stream->opened_at = number;
-    stream->active = node->role != NODE_BACKEND || member;
-    stream->up.counted = true;
-    if (node->parent)
-        upward_grant(stream, node->parent->granted);
-    /* a peer that asks to be adopted is not a child yet */
-    for (uint32_t slot = 0; slot < node->peer_count; slot++)
-        if (node_child(node, slot) && node->peers[slot]->ready)
-            open_branch(node, stream, node->peers[slot]);
-    if (node->role == NODE_COMMNODE) {
-        stream->up.counted = wave_is_counted(stream->up.wave);
-        stream->down.sourced = stream_has_members(node, stream);
-    }
-    if (stream->exact)
-        exact_opened(node, stream);
-    if (stream->active && node->parent &&
-        (node->incarnation > 0 || node->shifted)) {
-        /* the parent may have opened it before it had this child or members */
-        downward_ask(node, stream);
-        upward_count_anew(node, stream);
-    }
-    if (stream->active)
-        node_act(node, ACTION_LOAD)->definition = &stream->definition;
-    return 0;
-}
-
-/* Apply a packet of stream 0. */
-static int downward_apply(struct node *node,
-                          struct control *control,
-                          uint64_t number)
-{
-    switch (control->type) {
-    case CONTROL_OPEN:
-        return downward_open(node, &control->definition, number);
-    case CONTROL_CLOSE:
-    case CONTROL_PARAMETERS:
-        pending_add(node, control);
-        return 0;
-    case CONTROL_ENTER:
-        member_enter(node, control);
-        return 0;
-    case CONTROL_LOST:
-    case CONTROL_LEFT:
-        member_lost(node, &control->ranks, control->type == CONTROL_LEFT);
-        return 0;
-    case CONTROL_REDO: {
-        struct stream *stream = node_stream(node, control->stream);
-
-        if (stream && stream->exact)
-            exact_redo(node, stream, control->generation, control->after);
-        return 0;
-    }
-    case CONTROL_ENDING:
-        if (number == 0 && !node->ending)
-            snapshot_pass_end(node, CONTROL_ENDING);
-        node->ending = true;
-        launch_kill(node, &control->ranks);
-        return 0;
-    case CONTROL_SHUTDOWN:
-        if (number == 0 && !node->closing)
-            snapshot_pass_end(node, CONTROL_SHUTDOWN);
-        node->ending = node->closing = true;
-        node->due |= DUE_END;
-        return 0;
-    case CONTROL_FAIL:
-        failure_take(node, control->stream);
-        return 0;
-    }
-    return 0;
-}
-
-void downward_control(struct node *node, const struct control *control)
-{
-    struct stream *zero = node->streams[0];
-    struct control copy = {0};
-    struct frame frame;
-
-    if (control_encode(control, &frame) < 0) {
-        node->failed = true;
-        return;
-    }
-    frame.number = ++zero->down.last;
-    if (control_decode(&frame, &copy) < 0) {
-        frame_fini(&frame);
-        node->failed = true;
-        return;
-    }
-    if (feed_push(&zero->down.feed, &frame, 0) < 0)
-        node->failed = true;
-    downward_pump(node, zero);
-    downward_apply(node, &copy, zero->down.last);
-    control_fini(&copy);
-    settle_update(node, zero);
-}
-
 /* Back-end: note a marker where it is among the packets. Of those with no packet
  * between them the last one is enough. */
 static void note_marker(struct node *node,
@@ -425,36 +284,6 @@ void downward_commit(struct node *node,
     frame_fini(&frame);
 }
 
-/* The next packet of stream 0 from the parent. */
-static int take_control(struct node *node, struct frame *frame)
-{
-    struct stream *zero = node->streams[0];
-    struct control control = {0};
-    uint64_t number = frame->number;
-    int r;
-
-    r = control_decode(frame, &control);
-    if (r < 0) {
-        frame_fini(frame);
-        return r;
-    }
-    if (number > 0) {
-        if (node->role != NODE_BACKEND) {
-            if (feed_push(&zero->down.feed, frame, 0) < 0)
-                node->failed = true;
-            downward_pump(node, zero);
-        } else {
-            zero->down.passed = number;
-        }
-    }
-    frame_fini(frame);
-    r = downward_apply(node, &control, number);
-    control_fini(&control);
-    if (!node->ended)
-        settle_update(node, zero);
-    return r;
-}
-
 /* PROTOCOL 10.5: skip to `stable`, with the children. A node is behind the
  * stable number when a new parent feeds it, or when its members have moved to
  * other parents while it was silent. */
@@ -506,7 +335,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
 
     frame->behind = 0; /* set again for each child */
     if (frame->type == FRAME_CONTROL && number == 0)
-        return take_control(node, frame);
+        return zero_take(node, frame);
     if (number == 0 && !downward_is_charged(frame)) {
         frame_fini(frame);
         return -EPROTO; /* markers and empty answers have a number */
@@ -542,7 +371,7 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
             settle_stable(node, stream, number - behind);
     }
     if (frame->type == FRAME_CONTROL)
-        return take_control(node, frame);
+        return zero_take(node, frame);
     if (node->role == NODE_BACKEND)
         stream->down.unclaimed += frame_len(frame);
     if (number == 0 && stream->loaded && !stream->filters.down) {

@@ -21,7 +21,7 @@ void failure_end(struct node *node,
         node_tell(node, TELL_OPENED, rank, control.stream, text)->code = -EIO;
     }
     node_tell(node, TELL_STREAM_FAILED, rank, control.stream, text);
-    downward_control(node, &control);
+    zero_send(node, &control);
 }
 
 void failure_take(struct node *node, uint32_t id)

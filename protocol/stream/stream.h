@@ -204,10 +204,16 @@ void settle_fall_back(struct node *node,
                       struct stream *stream,
                       struct mark settled);
 
-/* ---- downward.c ---- */
+/* ---- zero.c: stream 0 (3.1) ---- */
 
-/* Front-end: send a packet on stream 0, and apply it here. */
-void downward_control(struct node *node, const struct control *control);
+/* Front-end: send a control packet, and apply it here. */
+void zero_send(struct node *node, const struct control *control);
+
+/* Handle a control packet from the parent: the next one, or one of a snapshot.
+ * Its payload reference is taken. Returns 0 or an error as in intake.c. */
+int zero_take(struct node *node, struct frame *frame);
+
+/* ---- downward.c ---- */
 
 /* Handle a packet from the parent; its payload reference is taken, also on
  * error. The stream may be freed. Returns 0 or an error as in intake.c. */
@@ -246,11 +252,6 @@ int downward_feed(struct node *node,
 
 /* Send FEED: ask the parent for the packets after the last one received. */
 void downward_ask(struct node *node, struct stream *stream);
-
-/* OPEN takes effect; `number` is 0 in a snapshot. Returns 0 or -EPROTO. */
-int downward_open(struct node *node,
-                  const struct stream_definition *definition,
-                  uint64_t number);
 
 /* Send a packet without a number to all children (5.6); `frame` is taken. */
 void downward_aside(struct node *node,
