@@ -169,15 +169,11 @@ static int request_taken(struct node *node, const struct event *event)
 
     if (!stream)
         return 0; /* closed, and the application takes what was left */
-    if (stream->app.untaken > 0)
-        stream->app.untaken--;
-    stream->app.taken_at = ++node->takes;
+    deliver_taken(node, stream, len);
     if (node->role == NODE_BACKEND) {
         downward_taken(node, stream, len);
         return 0;
     }
-    stream->app.untaken_bytes -=
-        len < stream->app.untaken_bytes ? len : stream->app.untaken_bytes;
     upward_run(node, stream);
     return 0;
 }

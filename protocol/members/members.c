@@ -35,9 +35,9 @@ static void members_changed(struct node *node, struct stream *stream)
         exact_trimmed(node, stream);
     if (stream->up.counted && node->role == NODE_COMMNODE &&
         stream->definition.id != 0 && !stream_has_members(node, stream))
-        stream->up.counted = false;
+        upward_uncount(stream);
     if (!stream_has_members(node, stream)) {
-        stream->down.sourced = false;
+        downward_source(node, stream);
         settle_fall_back(node, stream, (struct mark){0});
     }
     downward_passed(node, stream);
@@ -214,20 +214,16 @@ static void enter_stream(struct node *node,
         if (stream->active || !ranks_has(joined, node->rank))
             return;
         stream->active = true;
-        stream->up.counted = false;
-        stream->down.last = start;
-        stream->down.passed = start;
-        stream->up.epoch = control->epochs[index];
-        stream->settle.settled =
-            (struct mark){control->markers[index], stream->up.epoch};
-        stream->settle.told = stream->settle.settled;
+        upward_enter(stream, control->epochs[index]);
+        downward_begin(stream, start);
+        settle_begin(stream, (struct mark){control->markers[index],
+                                           control->epochs[index]});
         if (node->parent)
             upward_grant(stream, node->parent->granted);
         if (stream->exact) {
             retain_enter(stream, stream->up.epoch);
             exact_announce(node, stream);
         } else {
-            stream->up.newcomer = true;
             upward_resume(node, stream,
                           (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
             upward_pump(node, stream);
@@ -249,7 +245,7 @@ static void enter_stream(struct node *node,
         (node->incarnation > 0 || node->shifted))
         downward_ask(node, stream);
     else if (first)
-        stream->down.sourced = stream_has_members(node, stream);
+        downward_source(node, stream);
     downward_pump(node, stream);
     settle_update(node, stream);
 }
@@ -527,8 +523,7 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
         exact_claimed(node, stream, peer);
     level = (uint64_t)branch->claim.settled.epoch << PACKET_WAVE_BITS;
     wave_answer(stream->up.wave, peer->slot, level);
-    if (branch->claim.settled.number > stream->settle.hurried)
-        stream->settle.hurried = branch->claim.settled.number;
+    settle_hurry(stream, branch->claim.settled);
     settle_update(node, stream);
     upward_run(node, stream);
     downward_pending(node, stream);

@@ -205,16 +205,9 @@ int snapshot_take(struct node *node, const struct frame *frame)
         return r == -EINVAL ? -EBADMSG : r;
     if (last_seen > node->last_seen)
         node->last_seen = last_seen;
-    zero->down.refeeding = false;
-    zero->down.last = snapshot.number;
-    zero->down.passed = snapshot.number;
-    if (node->role == NODE_COMMNODE) {
-        feed_restart(&zero->down.feed, snapshot.number);
-        zero->down.feed.stable =
-            snapshot.number; /* this node has none of the packets either */
-        zero->settle.stable_due = true;
+    downward_snapshot(node, zero, snapshot.number);
+    if (node->role == NODE_COMMNODE)
         forward_snapshot(node);
-    }
     settle_update(node, zero);
     return 0;
 }

@@ -16,9 +16,7 @@ static void claim_anew(struct node *node, struct stream *stream)
 
 void upward_call_for_state(struct node *node, struct stream *stream)
 {
-    fifo_fini(&stream->up.out);
-    fifo_fini(&stream->up.late_out);
-    stream->up.resumes = 0;
+    upward_drop_queue(stream);
     if (stream->root)
         stream->root->state_called = stream->root->state_asked;
     node_begin_call(node);
@@ -77,7 +75,7 @@ void upward_send_state(struct node *node,
         upward_tell_state(node, stream, event, event->text ? -EIO : 0);
         return;
     }
-    stream->up.compensating = false;
+    upward_hold(stream, false);
     if (event->text)
         upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
     if (!node->parent)
@@ -89,8 +87,7 @@ void upward_send_state(struct node *node,
     }
     /* Without members this node does not count: those in the state may have
      * moved, and the filter does not repeat their data if they return (9.1). */
-    stream->up.counted =
-        node->role == NODE_BACKEND || stream_has_members(node, stream);
+    upward_recount(node, stream);
     node_send(node, node->parent, msg_compensation_encode(&compensation));
     if (stream->up.counted)
         claim_anew(node, stream);
@@ -116,18 +113,14 @@ void upward_orphaned(struct node *node, struct stream *stream, uint32_t parent)
     memset(&stream->up.credit, 0, sizeof(stream->up.credit));
     memset(&stream->up.late_credit, 0, sizeof(stream->up.late_credit));
     downward_orphaned(node, stream);
-    stream->settle.has_sent = false;
+    settle_orphaned(stream);
     if (stream->totals)
         stream->totals->told = false;
-    stream->settle.claim_due = false;
-    stream->settle.told = (struct mark){0};
-    stream->up.compensating = false;
+    upward_hold(stream, false);
     if (stream->definition.id == 0 || !stream->active)
         return;
     if (stream->filters.recoverable) {
-        fifo_fini(&stream->up.out);
-        fifo_fini(&stream->up.late_out);
-        stream->up.resumes = 0;
+        upward_drop_queue(stream);
     } else if (stream->exact) {
         exact_uncount(stream);
     } else if (!stream->totals) {
@@ -153,7 +146,7 @@ void upward_count_anew(struct node *node, struct stream *stream)
         exact_uncount(stream);
         exact_announce(node, stream);
     } else if (node->role == NODE_COMMNODE) {
-        stream->up.counted = false; /* RESUME follows when a child counts */
+        upward_uncount(stream); /* RESUME follows when a child counts */
     } else if (stream->up.resumes == 0) {
         upward_resume(node, stream, stream->up.level);
         upward_pump(node, stream);
@@ -172,11 +165,11 @@ void upward_adopted(struct node *node, struct stream *stream)
         return;
     }
     if (stream->filters.recoverable) {
-        stream->up.compensating = true;
+        upward_hold(stream, true);
         upward_run(node, stream);
     } else if (node->role == NODE_COMMNODE &&
                !stream_has_members(node, stream)) {
-        stream->up.counted = false;
+        upward_uncount(stream);
     } else if (stream->exact) {
         claim_anew(node, stream); /* which sends RESUME first (16.9) */
     } else {
@@ -186,7 +179,7 @@ void upward_adopted(struct node *node, struct stream *stream)
                       .sender = node->rank,
                       .level = level_sent(stream),
                   }));
-        stream->up.counted = true;
+        upward_recount(node, stream);
         claim_anew(node, stream);
     }
 }

@@ -1,6 +1,5 @@
 /* downward.c - packets and control on their way down. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/state.h"
@@ -101,6 +100,17 @@ void downward_return_credit(struct node *node,
                   }));
 }
 
+void downward_begin(struct stream *stream, uint64_t number)
+{
+    stream->down.last = number;
+    stream->down.passed = number;
+}
+
+void downward_source(const struct node *node, struct stream *stream)
+{
+    stream->down.sourced = stream_has_members(node, stream);
+}
+
 void downward_restart(struct node *node, struct stream *stream, uint64_t number)
 {
     for (uint32_t i = 0; i < stream->down.feed.store.count; i++)
@@ -119,8 +129,20 @@ void downward_restart(struct node *node, struct stream *stream, uint64_t number)
         frame_fini(&waits.frame);
     }
     feed_restart(&stream->down.feed, number);
-    stream->down.last = number;
-    stream->down.passed = number;
+    downward_begin(stream, number);
+}
+
+void downward_snapshot(const struct node *node,
+                       struct stream *stream,
+                       uint64_t number)
+{
+    stream->down.refeeding = false;
+    downward_begin(stream, number);
+    if (node->role != NODE_COMMNODE)
+        return;
+    feed_restart(&stream->down.feed, number);
+    stream->down.feed.stable = number; /* it has none of the packets either */
+    stream->down.stable_due = true;
 }
 
 void downward_taken(struct node *node, struct stream *stream, size_t len)
@@ -133,7 +155,7 @@ void downward_taken(struct node *node, struct stream *stream, size_t len)
 
 void downward_drop(struct node *node, struct stream *stream)
 {
-    stream->app.untaken = 0;
+    deliver_drop(stream);
     downward_taken(node, stream, 0);
 }
 
@@ -245,8 +267,6 @@ void downward_commit(struct node *node,
                      struct frame frame,
                      uint32_t credit)
 {
-    struct action *action;
-
     if (node->role != NODE_BACKEND) {
         /* Retained packets need no credit: 3.5 bounds them (3.4). */
         if (stream_is_replayable(stream)) {
@@ -270,18 +290,54 @@ void downward_commit(struct node *node,
         note_marker(node, stream, (struct mark){marker.number, marker.epoch});
         if (stream->exact && retain_marker(node, stream, &frame) &&
             stream->app.markers.count > 0)
-            upward_settle(node, stream);
+            settle_marker(node, stream);
         settle_try(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY) &&
                !node->leaving) {
-        stream->app.delivered++;
-        stream->app.untaken++;
-        action = node_act(node, ACTION_DELIVER);
-        action->stream = stream->definition.id;
-        action->frame = frame;
+        deliver_frame(node, stream, frame);
         return;
     }
     frame_fini(&frame);
+}
+
+void downward_set_stable(struct node *node,
+                         struct stream *stream,
+                         uint64_t number)
+{
+    if (number <= stream->down.feed.stable || number > stream->down.last)
+        return;
+    stream->down.feed.stable = number;
+    stream->down.stable_due = true;
+    downward_passed(node, stream);
+}
+
+void downward_tell_stable(struct node *node,
+                          struct peer *peer,
+                          const struct stream *stream)
+{
+    node_send(node, peer,
+              msg_stable_encode(&(struct msg_stable){
+                  .stream = stream->definition.id,
+                  .sender = node->rank,
+                  .number = stream->down.feed.stable,
+              }));
+}
+
+/* Tell the commnodes below: no packet may follow with the number. */
+void downward_beat(struct node *node, struct stream *stream)
+{
+    if (!stream->down.stable_due || !stream_is_replayable(stream))
+        return;
+    stream->down.stable_due = false;
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+        const struct branch *branch = &stream->branches[slot];
+
+        if (peer && peer->role == NODE_COMMNODE &&
+            branch->cursor >= stream->down.feed.stable &&
+            (branch->members.count > 0 || stream->definition.id == 0))
+            downward_tell_stable(node, peer, stream);
+    }
 }
 
 /* PROTOCOL 10.5: skip to `stable`, with the children. A node is behind the
@@ -304,7 +360,7 @@ void downward_stable(struct node *node, struct stream *stream, uint64_t number)
 {
     if (stream_is_replayable(stream))
         downward_lift(node, stream, number);
-    settle_stable(node, stream, number);
+    downward_set_stable(node, stream, number);
     settle_update(node, stream);
     upward_run(node, stream);
     downward_pending(node, stream);
@@ -324,7 +380,7 @@ static uint64_t begin_stable(struct node *node,
     if (from >= stable)
         return from;
     if (peer->role == NODE_COMMNODE && stream_is_replayable(stream))
-        settle_tell_stable(node, peer, stream);
+        downward_tell_stable(node, peer, stream);
     return stable;
 }
 
@@ -368,12 +424,12 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
         stream->down.refeeding = false;
         stream->down.last = number;
         if (stream_is_replayable(stream) && node->role != NODE_BACKEND)
-            settle_stable(node, stream, number - behind);
+            downward_set_stable(node, stream, number - behind);
     }
     if (frame->type == FRAME_CONTROL)
         return zero_take(node, frame);
     if (node->role == NODE_BACKEND)
-        stream->down.unclaimed += frame_len(frame);
+        stream->settle.unclaimed += frame_len(frame);
     if (number == 0 && stream->loaded && !stream->filters.down) {
         struct frame aside = *frame;
 
@@ -468,7 +524,7 @@ void downward_ask(struct node *node, struct stream *stream)
         downward_restart(node, stream, low);
     }
     stream->down.refeeding = true;
-    stream->down.sourced = stream_has_members(node, stream);
+    downward_source(node, stream);
     node_send(node, node->parent,
               msg_feed_encode(&(struct msg_feed){
                   .stream = stream->definition.id,

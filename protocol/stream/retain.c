@@ -1,6 +1,5 @@
 /* retain.c - exact streams at a back-end: packets are kept until they are
  * final, and sent again in each new generation (PROTOCOL 16.5 to 16.12). */
-#include <string.h>
 
 #include "protocol/state.h"
 #include "protocol/stream/exact.h"
@@ -122,7 +121,7 @@ void retain_redo(struct node *node, struct stream *stream)
 /* Put OVER in each epoch before `epoch` that has none of this node. */
 static void end_epochs(struct node *node, struct stream *stream, uint32_t epoch)
 {
-    for (; stream->up.epoch < epoch; stream->up.epoch++) {
+    while (stream->up.epoch < epoch) {
         upward_emit(
             node, stream,
             (struct frame){
@@ -132,7 +131,7 @@ static void end_epochs(struct node *node, struct stream *stream, uint32_t epoch)
                 .wave = ((uint64_t)stream->up.epoch << PACKET_WAVE_BITS) +
                         stream->up.count + 1,
             });
-        stream->up.count = 0;
+        upward_begin_epoch(stream, stream->up.epoch + 1);
     }
 }
 
@@ -180,7 +179,7 @@ bool retain_marker(struct node *node,
         return false;
     retain->entered = is_named(node, &marker);
     begin = (uint64_t)marker.epoch << PACKET_WAVE_BITS;
-    stream->up.epoch = marker.epoch;
+    upward_begin_epoch(stream, marker.epoch);
     if (retain->entered)
         retain->entered_epoch = marker.epoch;
     else

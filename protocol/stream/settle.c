@@ -1,6 +1,5 @@
 /* settle.c - claims, stability and settling (PROTOCOL 10). */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/state.h"
@@ -144,7 +143,32 @@ static void pack_and_send_claim(struct node *node,
     memset(claim, 0, sizeof(*claim));
     stream->settle.has_sent = true;
     stream->settle.claim_due = false;
-    stream->down.unclaimed = 0;
+    stream->settle.unclaimed = 0;
+}
+
+void settle_begin(struct stream *stream, struct mark settled)
+{
+    stream->settle.settled = settled;
+    stream->settle.told = settled;
+}
+
+void settle_orphaned(struct stream *stream)
+{
+    stream->settle.has_sent = false;
+    stream->settle.claim_due = false;
+    stream->settle.told = (struct mark){0};
+}
+
+void settle_hurry(struct stream *stream, struct mark settled)
+{
+    if (settled.number > stream->settle.hurried)
+        stream->settle.hurried = settled.number;
+}
+
+void settle_told(struct node *node, struct stream *stream, struct mark settled)
+{
+    stream->settle.told = settled;
+    settle_update(node, stream);
 }
 
 /* Claims in the queue that promise more are lowered too (10.1). */
@@ -212,7 +236,7 @@ static bool is_claim_urgent(const struct node *node,
     if (stream->settle.has_sent &&
         ranks_equal(&sent->members, &claim->members)) {
         if (node->role == NODE_BACKEND)
-            return stream->down.unclaimed >= CLAIM_BYTES;
+            return stream->settle.unclaimed >= CLAIM_BYTES;
         return feed_bytes(&stream->down.feed, sent->received,
                           claim->received) >= CLAIM_BYTES;
     }
@@ -232,7 +256,7 @@ static bool is_claim_urgent(const struct node *node,
 static bool claims_later(const struct node *node, const struct stream *stream)
 {
     return node->role == NODE_BACKEND && stream->definition.id != 0 &&
-           stream->settle.has_sent && stream->down.unclaimed < CLAIM_BYTES;
+           stream->settle.has_sent && stream->settle.unclaimed < CLAIM_BYTES;
 }
 
 /* Whether every member that is not in limbo has claimed the stream (3.1a). */
@@ -329,7 +353,7 @@ static void settle_update_root(struct node *node, struct stream *stream)
     stream->root->recoverable =
         claim.recoverable && (proves || stream->root->recoverable);
     if (ranks_cover(&claim.members, &stream->definition.members))
-        settle_stable(node, stream, claim.received);
+        downward_set_stable(node, stream, claim.received);
     claim_fini(&claim);
 }
 
@@ -359,7 +383,7 @@ void settle_update(struct node *node, struct stream *stream)
         return;
     }
     if (stream->totals && !stream->totals->told) {
-        stream->up.compensating = true; /* the claim follows the total (17.4) */
+        upward_hold(stream, true); /* the claim follows the total (17.4) */
         node_due(node, stream, DUE_TOTAL);
     } else if (is_claim_urgent(node, stream, &claim) &&
                (stream->up.resumes == 0 || stream->exact))
@@ -367,42 +391,6 @@ void settle_update(struct node *node, struct stream *stream)
     else
         stream->settle.claim_due = true;
     claim_fini(&claim);
-}
-
-void settle_stable(struct node *node, struct stream *stream, uint64_t number)
-{
-    if (number <= stream->down.feed.stable || number > stream->down.last)
-        return;
-    stream->down.feed.stable = number;
-    stream->settle.stable_due = true;
-    downward_passed(node, stream);
-}
-
-void settle_tell_stable(struct node *node,
-                        struct peer *peer,
-                        const struct stream *stream)
-{
-    node_send(node, peer,
-              msg_stable_encode(&(struct msg_stable){
-                  .stream = stream->definition.id,
-                  .sender = node->rank,
-                  .number = stream->down.feed.stable,
-              }));
-}
-
-/* Tell the commnodes below the stable number: no packet may follow with it. */
-static void send_stable(struct node *node, struct stream *stream)
-{
-    stream->settle.stable_due = false;
-    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
-        struct peer *peer = node_child(node, slot);
-        const struct branch *branch = &stream->branches[slot];
-
-        if (peer && peer->role == NODE_COMMNODE &&
-            branch->cursor >= stream->down.feed.stable &&
-            (branch->members.count > 0 || stream->definition.id == 0))
-            settle_tell_stable(node, peer, stream);
-    }
 }
 
 void settle_beat(struct node *node)
@@ -415,8 +403,7 @@ void settle_beat(struct node *node)
         totals_beat(node, stream);
         if (stream->exact)
             exact_beat(node, stream);
-        if (stream->settle.stable_due && stream_is_replayable(stream))
-            send_stable(node, stream);
+        downward_beat(node, stream);
         if (stream->closing)
             downward_pending(node, stream);
     }
@@ -435,6 +422,21 @@ static void note_processed(const struct node *node, struct stream *stream)
         stream->app.processed = stream->app.delivered - stream->app.untaken;
 }
 
+/* Back-end: the application has processed all packets before the marker
+ * (10.6). The packets that it sent until now are ahead of the claim. */
+void settle_marker(struct node *node, struct stream *stream)
+{
+    struct mark marker = fifo_pop(&stream->app.markers).settled;
+
+    if (stream->exact)
+        retain_settle(node, stream, marker);
+    stream->settle.settled = marker;
+    upward_begin_epoch(stream, marker.epoch);
+    node->markers -= stream->app.markers.count == 0;
+    upward_claim(node, stream);
+    upward_pump(node, stream);
+}
+
 /* Front-end: the sync returns. What was lost since the last one counts, in all
  * epochs: markers for joiners began some. */
 static void tell_synced(struct node *node,
@@ -445,7 +447,7 @@ static void tell_synced(struct node *node,
     bool lossy = !stream->totals && claim->loss.lossy > root->synced_epoch;
     struct action *news;
 
-    upward_end_epochs(node, stream, claim->settled.epoch);
+    deliver_end_epochs(node, stream, claim->settled.epoch);
     news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
     news->sequence = claim->settled.number;
     news->code = lossy || root->withheld > 0 || root->lost_wave;
@@ -521,7 +523,7 @@ void settle_try(struct node *node, struct stream *stream)
             return;
         while (stream->app.markers.count > 0 &&
                fifo_peek(&stream->app.markers)->number <= stream->app.processed)
-            upward_settle(node, stream);
+            settle_marker(node, stream);
         if (node->leaving && stream->exact)
             retain_leave(node, stream);
         return;

@@ -141,7 +141,7 @@ static void totals_change(struct node *node, struct stream *stream)
 {
     stream->totals->changed = true;
     if (node->parent && node->parent->life.state == LINK_UP)
-        stream->up.compensating = true;
+        upward_hold(stream, true);
 }
 
 void totals_missed(struct node *node, struct stream *stream)
@@ -345,8 +345,7 @@ static void replace_slot(struct stream *stream,
     slot->is_doubted = next->is_doubted;
     slot->is_due = false;
     memset(next, 0, sizeof(*next));
-    if (slot->settled.number > stream->settle.hurried)
-        stream->settle.hurried = slot->settled.number;
+    settle_hurry(stream, slot->settled);
 }
 
 /* Add the totals of back-ends that have left and are in no slot any more. */
@@ -428,9 +427,7 @@ static void note_total(struct node *node, struct stream *stream)
     if (!totals->sends)
         return;
     totals->impatient = false;
-    fifo_fini(&stream->up.out);
-    fifo_fini(&stream->up.late_out);
-    stream->up.resumes = 0;
+    upward_drop_queue(stream);
 }
 
 /* The total is packed: send it, and then the claim. */
@@ -460,12 +457,10 @@ static void send_total(struct node *node,
         node_send(node, node->parent, frame);
     total_fini(total);
     totals->sends = false;
-    stream->up.compensating = totals->changed;
-    stream->up.counted =
-        node->role == NODE_BACKEND || stream_has_members(node, stream);
+    upward_hold(stream, totals->changed);
+    upward_recount(node, stream);
     totals->told = true;
-    stream->settle.told = settled;
-    settle_update(node, stream);
+    settle_told(node, stream, settled);
     if (stream->settle.settled.number > settled.number)
         upward_claim(node, stream);
 }

@@ -43,10 +43,10 @@ struct downflow {
     uint64_t last;       /* the last number received, or, at the root, sent */
     uint64_t passed;     /* last one sent to all; a back-end: received */
     uint64_t unreturned; /* a back-end: bytes whose credit is not returned */
-    uint64_t unclaimed;  /* a back-end: bytes since its last claim */
     struct debit debit;
     bool refeeding; /* FEED was sent: any number but the next is a duplicate */
     bool sourced;   /* the parent sends packets: it knows members or got FEED */
+    bool stable_due; /* the children are told the stable number */
 };
 
 /* The upward flow through a node: upward.c. */
@@ -71,7 +71,7 @@ struct settling {
     struct claim sent; /* the last claim sent */
     bool has_sent;
     bool claim_due;
-    bool stable_due;
+    uint64_t unclaimed;  /* a back-end: bytes received since its last claim */
     struct losing loss;  /* of this node and of lost children */
     uint64_t hurried;    /* the highest marker that any child has settled */
     struct mark settled; /* settled here; its claim may still be queued */
@@ -169,16 +169,7 @@ void settle_send_claim(struct node *node,
 /* Settle a marker if all children have and no packet before it waits (10.6). */
 void settle_try(struct node *node, struct stream *stream);
 
-/* Tell one child up to which packet `stream` is stable. */
-void settle_tell_stable(struct node *node,
-                        struct peer *peer,
-                        const struct stream *stream);
-
-/* Packets up to `number` are stable: drop them, and tell the children with the
- * next heartbeat. */
-void settle_stable(struct node *node, struct stream *stream, uint64_t number);
-
-/* Send the claims and stable numbers that are due, once per heartbeat. */
+/* A heartbeat: send the claims and numbers that are due, on all streams. */
 void settle_beat(struct node *node);
 
 /* Add the members that the children claim to `out`. */
@@ -203,6 +194,21 @@ void settle_joiners(struct node *node, struct stream *stream);
 void settle_fall_back(struct node *node,
                       struct stream *stream,
                       struct mark settled);
+
+/* A joiner enters: it has settled this marker, and the parent knows. */
+void settle_begin(struct stream *stream, struct mark settled);
+
+/* The parent is lost: no claim was sent to the next one. */
+void settle_orphaned(struct stream *stream);
+
+/* A child has settled a marker: this node is to settle it soon. */
+void settle_hurry(struct stream *stream, struct mark settled);
+
+/* The parent was told `settled` with a total: send the claim. */
+void settle_told(struct node *node, struct stream *stream, struct mark settled);
+
+/* Back-end: settle the waiting marker. */
+void settle_marker(struct node *node, struct stream *stream);
 
 /* ---- zero.c: stream 0 (3.1) ---- */
 
@@ -270,6 +276,31 @@ void downward_drop(struct node *node, struct stream *stream);
 
 /* The parent is lost: no credit is returned for its packets. */
 void downward_orphaned(struct node *node, struct stream *stream);
+
+/* A new member: its packets begin after `number`. */
+void downward_begin(struct stream *stream, uint64_t number);
+
+/* A snapshot has everything up to `number`. */
+void downward_snapshot(const struct node *node,
+                       struct stream *stream,
+                       uint64_t number);
+
+/* The parent sends packets now if this node has members. */
+void downward_source(const struct node *node, struct stream *stream);
+
+/* Tell one child up to which packet `stream` is stable. */
+void downward_tell_stable(struct node *node,
+                          struct peer *peer,
+                          const struct stream *stream);
+
+/* Packets up to `number` are stable: drop them, and tell the children with the
+ * next heartbeat. */
+void downward_set_stable(struct node *node,
+                         struct stream *stream,
+                         uint64_t number);
+
+/* A heartbeat: tell the children the stable number if it has changed. */
+void downward_beat(struct node *node, struct stream *stream);
 
 /* Drop all stored packets, and continue after `number`. */
 void downward_restart(struct node *node,
@@ -370,12 +401,6 @@ void upward_release(struct node *node,
 /* Queue a claim of the settled marker after the packets that it covers. */
 void upward_claim(struct node *node, struct stream *stream);
 
-/* Front-end: the epochs before `epoch` are over: what was lost at their end has
- * its place now (4.3b). */
-void upward_end_epochs(struct node *node,
-                       struct stream *stream,
-                       uint32_t epoch);
-
 /* Queue a frame for the parent, or deliver it; its payload is taken. */
 void upward_emit(struct node *node, struct stream *stream, struct frame frame);
 
@@ -427,9 +452,6 @@ void upward_fault(struct node *node,
                   uint32_t stream,
                   const char *text);
 
-/* Back-end: settle the waiting marker. */
-void upward_settle(struct node *node, struct stream *stream);
-
 /* Whether no filter call of this stream is in progress. */
 bool upward_is_idle(const struct node *node, const struct stream *stream);
 
@@ -446,6 +468,54 @@ bool upward_accepts(const struct node *node,
 
 /* Run the streams that waited for the filter call that has ended. */
 void upward_run_queued(struct node *node);
+
+/* The stream is open: whether the parent counts this node (4.5). */
+void upward_begin(struct node *node, struct stream *stream);
+
+/* This back-end has joined, in `epoch`. */
+void upward_enter(struct stream *stream, uint32_t epoch);
+
+/* A back-end's packets are of `epoch` now, which begins. */
+void upward_begin_epoch(struct stream *stream, uint32_t epoch);
+
+/* The parent no longer counts this node, or does so if it has members. */
+void upward_uncount(struct stream *stream);
+void upward_recount(const struct node *node, struct stream *stream);
+
+/* Whether output waits until the filter's state is sent (9.1). */
+void upward_hold(struct stream *stream, bool hold);
+
+/* Drop the packets in the queues: the filter's state covers them (9.3). */
+void upward_drop_queue(struct stream *stream);
+
+/* ---- deliver.c ---- */
+
+/* Give a packet, or a run of lost waves, to the application. */
+void deliver_frame(struct node *node,
+                   struct stream *stream,
+                   struct frame frame);
+
+/* Front-end: the same for a packet of the tree, unless the application has not
+ * asked for such ones (4.3b). Its payload is taken. */
+void deliver_upward(struct node *node,
+                    struct stream *stream,
+                    struct frame frame);
+
+/* Front-end: each wave up to `level` has been released, or nothing of it has
+ * come and nothing will. Deliver the lost ones as empty packets (4.3b). */
+void deliver_lost(struct node *node, struct stream *stream, uint64_t level);
+
+/* Front-end: the epochs before `epoch` are over: what was lost at their end has
+ * its place now (4.3b). */
+void deliver_end_epochs(struct node *node,
+                        struct stream *stream,
+                        uint32_t epoch);
+
+/* The application has taken a packet of `len` bytes. */
+void deliver_taken(struct node *node, struct stream *stream, size_t len);
+
+/* A back-end leaves: its application takes no more packets. */
+void deliver_drop(struct stream *stream);
 
 /* ---- compensation.c ---- */
 

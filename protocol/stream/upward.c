@@ -2,8 +2,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "protocol/state.h"
 #include "wire/packet.h"
@@ -83,104 +81,54 @@ void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
     wave_unlink(stream->up.wave, slot);
 }
 
-/* Whether the application has not asked for such packets (4.3b). */
-static bool is_withheld(const struct stream *stream, const struct frame *frame)
-{
-    return stream->definition.waves_only &&
-           (frame->flags & (FRAME_LATE | FRAME_COMPENSATING));
-}
-
-/* Deliver a packet, or a run of lost waves, to the application. */
-static void deliver(struct node *node,
-                    struct stream *stream,
-                    struct frame frame)
-{
-    struct action *action;
-
-    stream->app.untaken++;
-    stream->app.untaken_bytes += frame_len(&frame);
-    action = node_act(node, ACTION_DELIVER);
-    action->stream = stream->definition.id;
-    action->frame = frame;
-}
-
-/* Front-end: a late packet names its wave, of which nothing may come on time. */
-static void name_wave(struct stream_root *root, uint64_t wave)
-{
-    uint64_t epoch = wave >> PACKET_WAVE_BITS;
-    uint64_t known = root->named >> PACKET_WAVE_BITS;
-
-    if (wave > root->over && (root->named <= root->over || epoch < known ||
-                              (epoch == known && wave > root->named)))
-        root->named = wave;
-}
-
-static void deliver_packet(struct node *node,
-                           struct stream *stream,
-                           struct frame frame)
-{
-    bool withheld = is_withheld(stream, &frame);
-
-    if (stream->error) { /* it is not open: its filters did not have this */
-        frame_fini(&frame);
-        return;
-    }
-    if (!withheld && !(frame.flags & FRAME_EMPTY)) {
-        deliver(node, stream, frame);
-        return;
-    }
-    /* A joiner is no member of the waves that it misses (12.3). */
-    if (withheld && !(frame.flags & FRAME_NEWCOMER) &&
-        stream->root->withheld < UINT32_MAX) {
-        stream->root->withheld++;
-        name_wave(stream->root, frame.wave);
-    }
-    frame_fini(&frame);
-}
-
-/* Front-end: each wave up to `level` has been released, or nothing of it has
- * come and nothing will. Deliver the lost ones as empty packets (4.3b). */
-static void pass_waves(struct node *node, struct stream *stream, uint64_t level)
-{
-    uint64_t over = level & ~(uint64_t)PACKET_WAVE_MASK; /* of this epoch */
-    uint64_t named = stream->root->named;
-
-    if (named > stream->root->over && named < over) {
-        stream->root->named = 0;
-        pass_waves(node, stream, named);
-    }
-    if (over < stream->root->over)
-        over = stream->root->over;
-    if (level <= over)
-        return;
-    deliver(node, stream,
-            (struct frame){
-                .type = FRAME_DATA,
-                .flags = FRAME_EMPTY,
-                .stream = stream->definition.id,
-                .wave = level,
-                .run = level - over,
-            });
-    stream->root->over = level;
-    stream->root->lost_wave = true;
-}
-
-void upward_end_epochs(struct node *node, struct stream *stream, uint32_t epoch)
-{
-    uint64_t begin = (uint64_t)epoch << PACKET_WAVE_BITS;
-
-    if (!stream->definition.waves_only)
-        return;
-    pass_waves(node, stream, begin);
-    if (stream->root->over < begin)
-        stream->root->over = begin;
-}
-
 /* The parent knows of all waves up to `level`. */
 static void raise_level(struct stream *stream, uint64_t level)
 {
     if (stream->up.level < level)
         stream->up.level = level;
+}
+
+void upward_begin(struct node *node, struct stream *stream)
+{
+    stream->up.counted =
+        node->role != NODE_COMMNODE || wave_is_counted(stream->up.wave);
+}
+
+void upward_enter(struct stream *stream, uint32_t epoch)
+{
+    stream->up.counted = false;
+    stream->up.epoch = epoch;
+    stream->up.newcomer = stream->exact == NULL;
+}
+
+void upward_begin_epoch(struct stream *stream, uint32_t epoch)
+{
+    stream->up.epoch = epoch;
+    stream->up.count = 0;
+    stream->up.newcomer = false;
+}
+
+void upward_uncount(struct stream *stream)
+{
+    stream->up.counted = false;
+}
+
+void upward_recount(const struct node *node, struct stream *stream)
+{
+    stream->up.counted =
+        node->role == NODE_BACKEND || stream_has_members(node, stream);
+}
+
+void upward_hold(struct stream *stream, bool hold)
+{
+    stream->up.compensating = hold;
+}
+
+void upward_drop_queue(struct stream *stream)
+{
+    fifo_fini(&stream->up.out);
+    fifo_fini(&stream->up.late_out);
+    stream->up.resumes = 0;
 }
 
 void upward_claim(struct node *node, struct stream *stream)
@@ -197,7 +145,7 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
         raise_level(stream, frame.wave);
     if (node->role == NODE_FRONTEND) {
         if (frame.type == FRAME_DATA)
-            deliver_packet(node, stream, frame);
+            deliver_upward(node, stream, frame);
         else
             frame_fini(&frame);
         return;
@@ -326,104 +274,6 @@ inline bool upward_may_release(const struct node *node,
     return stream->up.out.bytes < LIMIT_WINDOW_MAX;
 }
 
-/* Send a set up without a filter call. */
-static void upward_pass(struct node *node,
-                        struct stream *stream,
-                        struct wave_set *set)
-{
-    for (size_t i = 0; i < set->count; i++) {
-        struct frame frame = set->frames[i];
-
-        frame.flags &= (uint8_t)~FRAME_LAST;
-        if (!set->late)
-            frame.wave = set->sequence; /* of a timed set: 4.6 */
-        if (i + 1 == set->count && !set->late && set->sequence > 0)
-            frame.flags |= FRAME_LAST;
-        upward_emit(node, stream, frame);
-    }
-}
-
-/* Answer a wave with an empty frame (4.2). */
-static void emit_empty(struct node *node,
-                       struct stream *stream,
-                       uint64_t wave,
-                       uint32_t contributors)
-{
-    if (stream->definition.sync != COP_WAIT_FOR_ALL || wave == 0)
-        return;
-    upward_emit(node, stream,
-                (struct frame){
-                    .type = FRAME_DATA,
-                    .flags = FRAME_EMPTY | FRAME_LAST,
-                    .origin = node->rank,
-                    .contributors = contributors,
-                    .wave = wave,
-                });
-}
-
-void node_begin_call(struct node *node)
-{
-    assert(!node->filter.is_out);
-    node->filter.is_out = true;
-    node->filter.expired = false;
-    node->filter.late = false;
-    node->filter.newcomer = false;
-    node->filter.compensating = false;
-    node->filter.credit = 0;
-    node->filter.since_ms = node->now_ms;
-    node->filter.deadline_ms = node->now_ms + node->times.filter_timeout_ms;
-}
-
-bool node_is_filtering(const struct node *node,
-                       uint32_t *stream,
-                       uint64_t *since_ms)
-{
-    if (!node->filter.is_out)
-        return false;
-    *stream = node->filter.what.stream;
-    *since_ms = node->filter.since_ms;
-    return true;
-}
-
-/* Have the upstream filter called with `set`. */
-static void upward_call(struct node *node,
-                        struct stream *stream,
-                        struct wave_set *set)
-{
-    node_begin_call(node);
-    node->filter.late = set->late;
-    node->filter.newcomer = set->newcomer;
-    node->filter.compensating = set->compensating;
-    node->filter.what = (struct node_call){
-        .stream = stream->definition.id,
-        .upward = true,
-        .sequence = set->sequence,
-        .contributors = set->contributors,
-        .child_count = node_child_count(node),
-        .parameters = node_call_parameters(node, stream, 0),
-        .inputs = set->frames,
-        .inlets = set->inlets,
-        .input_count = set->count,
-        .slots = stream->totals ? CALL_JOIN : CALL_WITHOUT_SLOTS,
-        .keys = set->slots,
-    };
-    node_act(node, ACTION_FILTER)->call = &node->filter.what;
-}
-
-inline void upward_release(struct node *node,
-                           struct stream *stream,
-                           struct wave_set *set)
-{
-    if (set->count == 0)
-        emit_empty(node, stream, set->late ? 0 : set->sequence,
-                   set->contributors);
-    else if (stream->filters.up &&
-             (set->count > 1 || stream->filters.up_single))
-        upward_call(node, stream, set);
-    else
-        upward_pass(node, stream, set);
-}
-
 void upward_resume(struct node *node, struct stream *stream, uint64_t level)
 {
     stream->up.counted = true;
@@ -448,7 +298,7 @@ static void pass_ended(struct node *node, struct stream *stream)
     while ((ended = wave_ended(stream->up.wave)) > 0) {
         wave_skip(stream->up.wave, ended);
         if (stream->root)
-            pass_waves(node, stream, ended);
+            deliver_lost(node, stream, ended);
         else if (stream->up.level < ended)
             upward_resume(node, stream, ended);
     }
@@ -469,7 +319,7 @@ static void resume_if_skipped(struct node *node, struct stream *stream)
             upward_may_release(node, stream) &&
             !wave_holds(stream->up.wave, level)) {
             wave_skip(stream->up.wave, level);
-            pass_waves(node, stream, level);
+            deliver_lost(node, stream, level);
         }
         return;
     }
@@ -529,7 +379,7 @@ static void release_sets(struct node *node, struct stream *stream)
             break;
         return_credit_of_set(node, stream, &set);
         if (stream->definition.waves_only && !set.late && set.sequence > 0) {
-            pass_waves(node, stream, set.sequence - 1);
+            deliver_lost(node, stream, set.sequence - 1);
             stream->root->over = set.sequence;
         }
         if (stream->totals)
@@ -749,43 +599,6 @@ void upward_fault(struct node *node,
     node_send(node, node->parent, msg_fault_encode(&fault));
 }
 
-/* Send the output of a filter: `count` frames with tag and payload. */
-static void emit_outputs(struct node *node,
-                         struct stream *stream,
-                         struct frame *frames,
-                         size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct frame frame = {
-            .type = FRAME_DATA,
-            .tag = frames[i].tag,
-            .origin = node->rank,
-            .contributors =
-                node->filter.compensating ? 0 : node->filter.what.contributors,
-            .wave = node->filter.what.sequence,
-            .payload = frames[i].payload,
-        };
-
-        frames[i].payload = NULL;
-        if (node->filter.newcomer || stream->up.newcomer)
-            frame.flags |= FRAME_NEWCOMER;
-        if (node->filter.compensating)
-            frame.flags |= FRAME_COMPENSATING;
-        else if (node->filter.late)
-            frame.flags |= FRAME_LATE;
-        else if (i + 1 == count && frame.wave > 0)
-            frame.flags |= FRAME_LAST;
-        upward_emit(node, stream, frame);
-    }
-}
-
-void upward_drop_inputs(struct node *node)
-{
-    for (size_t i = 0; i < node->filter.what.input_count; i++)
-        frame_fini(&node->filter.what.inputs[i]);
-    node->filter.what.input_count = 0;
-}
-
 int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
 {
     const struct branch *branch = stream_branch(stream, peer->slot);
@@ -795,97 +608,4 @@ int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
     if (branch->members.count == 0)
         return 0; /* its members have left since (4.5) */
     return wave_join(stream->up.wave, peer->slot, peer->rank, level);
-}
-
-void upward_filtered(struct node *node, const struct event *event)
-{
-    struct stream *stream = node_stream(node, node->filter.what.stream);
-
-    upward_drop_inputs(node);
-    if (stream && stream->totals && node->filter.expired)
-        totals_missed(node, stream);
-    if (!stream || node->filter.expired)
-        return;
-    if (node->filter.what.state || node->filter.what.slots == CALL_PACK) {
-        upward_send_state(node, stream, event);
-        return;
-    }
-    if (event->text)
-        upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
-    if (stream->exact && exact_is_stale(node, stream))
-        return; /* a redo has begun during the call (16.8) */
-    if (event->up_count > 0)
-        emit_outputs(node, stream, event->up, event->up_count);
-    else
-        emit_empty(node, stream,
-                   node->filter.late ? 0 : node->filter.what.sequence,
-                   node->filter.what.contributors);
-    for (size_t i = 0; i < event->down_count; i++) {
-        struct frame frame = {
-            .type = FRAME_DATA,
-            .tag = event->down[i].tag,
-            .origin = node->rank,
-            .payload = event->down[i].payload,
-        };
-
-        event->down[i].payload = NULL;
-        downward_aside(node, stream, frame);
-    }
-}
-
-/* The call takes too long. A commnode ends, as all its streams would wait for
- * the call; elsewhere the wave continues without it. */
-void upward_expire(struct node *node)
-{
-    struct stream *stream = node_stream(node, node->filter.what.stream);
-    bool ends = node->role == NODE_COMMNODE;
-    bool opens = node->filter.what.init && stream && !stream->loaded;
-    char text[LIMIT_TEXT];
-
-    node->filter.expired = true;
-    node->filter.deadline_ms = UINT64_MAX;
-    snprintf(text, sizeof(text),
-             "node %u: a filter call of stream %u lasts longer than "
-             "filter_timeout, %u ms; %s",
-             node->rank, node->filter.what.stream,
-             node->times.filter_timeout_ms,
-             ends ? "the node ends, its children find other parents"
-                  : "the calls of all streams wait for it there");
-    if (ends || !opens)
-        upward_fault(node, ends ? FAULT_HUNG : FAULT_FILTER,
-                     node->filter.what.stream, text);
-    if (ends) {
-        launch_break(node, text);
-        return;
-    }
-    if (opens)
-        node_filters_inited(node, stream, text);
-    if (node->filter.what.init)
-        return;
-    if (!stream)
-        return;
-    if (node->filter.what.state && node->role == NODE_FRONTEND)
-        upward_tell_state(node, stream, NULL, -ETIMEDOUT);
-    if (node->filter.what.upward)
-        emit_empty(node, stream,
-                   node->filter.late ? 0 : node->filter.what.sequence,
-                   node->filter.what.contributors);
-    upward_pump(node, stream);
-}
-
-/* A back-end: the application has processed all packets before the marker
- * (10.6). The packets that it sent until now are ahead of the claim. */
-void upward_settle(struct node *node, struct stream *stream)
-{
-    struct mark marker = fifo_pop(&stream->app.markers).settled;
-
-    if (stream->exact)
-        retain_settle(node, stream, marker);
-    stream->settle.settled = marker;
-    stream->up.epoch = marker.epoch;
-    stream->up.count = 0;
-    stream->up.newcomer = false;
-    node->markers -= stream->app.markers.count == 0;
-    upward_claim(node, stream);
-    upward_pump(node, stream);
 }

@@ -53,17 +53,15 @@ static int open_stream(struct node *node,
         return 0;
     stream->opened_at = number;
     stream->active = node->role != NODE_BACKEND || member;
-    stream->up.counted = true;
     if (node->parent)
         upward_grant(stream, node->parent->granted);
     /* a peer that asks to be adopted is not a child yet */
     for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node_child(node, slot) && node->peers[slot]->ready)
             open_branch(node, stream, node->peers[slot]);
-    if (node->role == NODE_COMMNODE) {
-        stream->up.counted = wave_is_counted(stream->up.wave);
-        stream->down.sourced = stream_has_members(node, stream);
-    }
+    upward_begin(node, stream);
+    if (node->role == NODE_COMMNODE)
+        downward_source(node, stream);
     if (stream->exact)
         exact_opened(node, stream);
     if (stream->active && node->parent &&
