@@ -73,12 +73,6 @@ int fifo_push_settled(struct fifo *fifo, struct mark settled)
     return 0;
 }
 
-struct queued *fifo_at(const struct fifo *fifo, uint32_t index)
-{
-    assert(index < fifo->count);
-    return &fifo->ring[(fifo->head + index) & (fifo->room - 1)];
-}
-
 /* The ring is empty and large: free it. */
 static void give_back(struct fifo *fifo)
 {
@@ -102,5 +96,16 @@ struct queued fifo_pop(struct fifo *fifo)
         return *at;
     last = *at;
     give_back(fifo);
+    return last;
+}
+
+struct queued fifo_pop_last(struct fifo *fifo)
+{
+    struct queued last = *fifo_at(fifo, fifo->count - 1);
+
+    fifo->bytes -= frame_len(&last.frame);
+    fifo->count--;
+    if (fifo->count == 0 && fifo->room > ROOM_KEPT)
+        give_back(fifo);
     return last;
 }

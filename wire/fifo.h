@@ -4,6 +4,8 @@
  * and large, so that a burst does not hold memory for ever. */
 #pragma once
 
+#include <assert.h>
+
 #include "wire/frame.h"
 
 /* The marker of a sync: its number on its stream, and the epoch it begins. */
@@ -19,8 +21,17 @@ struct queued {
     union {
         struct {
             uint32_t credit; /* bytes that are still to be returned for it */
-            uint32_t run;    /* further waves that it answers, after its own */
-            uint64_t since_ms; /* when it came, for COP_TIME_OUT */
+            union {
+                uint32_t run; /* further waves that it answers, after its own */
+                uint32_t link; /* filtered alone: the sender's */
+            };
+            union {
+                uint64_t since_ms; /* when it came, for COP_TIME_OUT */
+                struct {
+                    uint32_t rank; /* filtered alone: the sender's */
+                    bool late;     /* filtered alone: it arrived LATE */
+                };
+            };
         };
         struct mark settled;
     };
@@ -52,7 +63,14 @@ static inline struct frame *fifo_peek(const struct fifo *fifo)
 }
 
 /* Element `index`, from the oldest; it must exist. Borrowed as above. */
-struct queued *fifo_at(const struct fifo *fifo, uint32_t index);
+static inline struct queued *fifo_at(const struct fifo *fifo, uint32_t index)
+{
+    assert(index < fifo->count);
+    return &fifo->ring[(fifo->head + index) & (fifo->room - 1)];
+}
 
 /* Remove the oldest element, which must exist; its frame is the caller's. */
 struct queued fifo_pop(struct fifo *fifo);
+
+/* Likewise the newest. */
+struct queued fifo_pop_last(struct fifo *fifo);

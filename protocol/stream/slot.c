@@ -547,8 +547,8 @@ void totals_sort(const struct node *node,
         struct frame *frame = &set->frames[i];
         const struct slot *slot = NULL;
 
-        if (node->role != NODE_BACKEND && set->slots[i] != WAVE_NO_SLOT)
-            slot = slot_at(node, stream, set->slots[i]);
+        if (node->role != NODE_BACKEND && set->links[i] != WAVE_NO_LINK)
+            slot = slot_at(node, stream, set->links[i]);
         if ((frame->flags & FRAME_VOID) ||
             (!slot && node->role != NODE_BACKEND)) {
             set->contributors -= frame->contributors < set->contributors
@@ -559,7 +559,7 @@ void totals_sort(const struct node *node,
         }
         set->frames[left] = *frame;
         set->inlets[left] = set->inlets[i];
-        set->slots[left++] = slot ? slot->key : SLOT_OWN;
+        set->links[left++] = slot ? slot->key : SLOT_OWN;
     }
     set->count = left;
     stream->totals->used |= left > 0;

@@ -5,37 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/array.h"
-#include "wire/fifo.h"
-
-/* The packets of one link; kept until its complete waves are used. */
-struct lane {
-    struct fifo waves; /* complete, in order */
-    struct fifo parts; /* of the next wave, whose last packet is missing */
-    struct wave_number level; /* every wave up to here is answered */
-    uint32_t rank;
-    uint32_t slot; /* WAVE_NO_SLOT: the link has ended */
-    bool counts;   /* it has named its first wave */
-    bool expected; /* it has members */
-    uint64_t owed; /* bytes whose credit is due */
-};
+#include "protocol/stream/lanes.h"
 
 struct tally {
-    struct lane **lanes; /* by rank; of one rank the older first (4.3a) */
-    uint32_t lane_count;
-    struct lane **slots; /* NULL where free */
-    uint32_t slot_count;
+    struct lanes lanes;
     struct wave_number level; /* all waves up to here are over */
     uint32_t generation;
-    struct lane *blocker; /* nothing is released before it answers; or NULL */
-    uint64_t sum;         /* of the next wave, if `summed` */
+    uint64_t sum; /* of the next wave, if `summed` */
     bool summed;
     bool owes;
-    uint64_t bytes;
-    /* storage of the released set */
-    struct frame *frames;
-    uint32_t *ranks;
-    size_t room;
 };
 
 static struct wave_number number_of(const struct frame *frame)
@@ -65,23 +43,11 @@ int tally_new(struct tally **out)
     return 0;
 }
 
-static void lane_free(struct lane *lane)
-{
-    fifo_fini(&lane->waves);
-    fifo_fini(&lane->parts);
-    free(lane);
-}
-
 void tally_free(struct tally *tally)
 {
     if (!tally)
         return;
-    for (uint32_t i = 0; i < tally->lane_count; i++)
-        lane_free(tally->lanes[i]);
-    free(tally->lanes);
-    free(tally->slots);
-    free(tally->frames);
-    free(tally->ranks);
+    lanes_fini(&tally->lanes);
     free(tally);
 }
 
@@ -89,58 +55,27 @@ void tally_free(struct tally *tally)
  * can be released now. */
 static void tally_changed(struct tally *tally)
 {
-    tally->blocker = NULL;
+    tally->lanes.blocker = NULL;
     tally->summed = false;
 }
 
 /* ---- lanes ---- */
 
-static struct lane *lane_find(const struct tally *tally, uint32_t slot)
+/* Credit is due for a packet of the lane. */
+static void owe(struct tally *tally, struct lane *lane, uint64_t credit)
 {
-    return slot < tally->slot_count ? tally->slots[slot] : NULL;
+    lane->owed += credit;
+    tally->owes |= credit > 0;
 }
 
-/* The lane of `slot`, made if need be; NULL: out of memory. */
-static struct lane *lane_at(struct tally *tally, uint32_t slot, uint32_t rank)
+static void drop_head(struct tally *tally, struct lane *lane)
 {
-    struct lane *lane = lane_find(tally, slot), **lanes;
-    uint32_t i;
-
-    if (lane)
-        return lane;
-    if (array_reach(&tally->slots, &tally->slot_count, slot, sizeof(lane)) <
-            0 ||
-        array_grow(&tally->lanes, tally->lane_count, sizeof(lane)) < 0)
-        return NULL;
-    lanes = tally->lanes;
-    lane = calloc(1, sizeof(*lane));
-    if (!lane)
-        return NULL;
-    lane->rank = rank;
-    lane->slot = slot;
-    for (i = tally->lane_count++; i > 0 && lanes[i - 1]->rank > rank; i--)
-        lanes[i] = lanes[i - 1];
-    lanes[i] = lane;
-    tally->slots[slot] = lane;
-    return lane;
+    owe(tally, lane, lanes_drop(&tally->lanes, lane));
 }
 
-/* Drop the frame of `queued`, and note its credit. */
-static void drop_frame(struct tally *tally,
-                       struct lane *lane,
-                       struct queued queued)
+static void drop_parts(struct tally *tally, struct lane *lane)
 {
-    if (!(queued.frame.flags & FRAME_OVER))
-        tally->bytes -= frame_len(&queued.frame);
-    frame_fini(&queued.frame);
-    lane->owed += queued.credit;
-    tally->owes |= queued.credit > 0;
-}
-
-static void drop_all(struct tally *tally, struct lane *lane, struct fifo *fifo)
-{
-    while (fifo->count > 0)
-        drop_frame(tally, lane, fifo_pop(fifo));
+    owe(tally, lane, lanes_drop_parts(&tally->lanes, lane));
 }
 
 /* Whether a frame may still be needed: OVER is, for its whole epoch. */
@@ -156,48 +91,33 @@ static bool is_wanted(const struct tally *tally, const struct frame *frame)
  * next wave's packets is returned while they wait (3.4). */
 static void lend(struct tally *tally, struct lane *lane)
 {
-    if (lane->waves.count > 0)
-        return;
-    for (uint32_t i = 0; i < lane->parts.count; i++) {
-        struct queued *part = fifo_at(&lane->parts, i);
-
-        lane->owed += part->credit;
-        tally->owes |= part->credit > 0;
-        part->credit = 0;
-    }
+    if (!lane_is_whole(lane))
+        owe(tally, lane, lane_lend(lane));
 }
 
 /* Drop the packets that are no longer needed, and lanes that are used up. */
 static void drop_old(struct tally *tally)
 {
-    uint32_t i, kept = 0;
+    for (uint32_t i = 0; i < tally->lanes.count; i++) {
+        struct lane *lane = tally->lanes.list[i];
 
-    for (i = 0; i < tally->lane_count; i++) {
-        struct lane *lane = tally->lanes[i];
-        const struct frame *head;
-
-        while ((head = fifo_peek(&lane->waves)) && !is_wanted(tally, head))
-            drop_frame(tally, lane, fifo_pop(&lane->waves));
-        head = fifo_peek(&lane->parts);
-        if (head &&
-            (head->generation < tally->generation || !is_wanted(tally, head)))
-            drop_all(tally, lane, &lane->parts);
+        while (lane->fifo.count > 0 &&
+               !is_wanted(tally, fifo_peek(&lane->fifo)))
+            drop_head(tally, lane);
+        if (lane->parts > 0 && !is_wanted(tally, &lane_newest(lane)->frame))
+            drop_parts(tally, lane);
         lend(tally, lane);
-        if (lane->slot == WAVE_NO_SLOT && lane->waves.count == 0)
-            lane_free(lane);
-        else
-            tally->lanes[kept++] = lane;
     }
-    tally->lane_count = kept;
+    lanes_sweep(&tally->lanes);
     tally_changed(tally);
 }
 
 int tally_join(struct tally *tally,
-               uint32_t slot,
+               uint32_t link,
                uint32_t rank,
                struct wave_number level)
 {
-    struct lane *lane = lane_at(tally, slot, rank);
+    struct lane *lane = lanes_at(&tally->lanes, link, rank);
 
     if (!lane)
         return -ENOMEM;
@@ -208,110 +128,89 @@ int tally_join(struct tally *tally,
     return 0;
 }
 
-int tally_expect(struct tally *tally, uint32_t slot, uint32_t rank, bool has)
+int tally_expect(struct tally *tally, uint32_t link, uint32_t rank, bool has)
 {
-    struct lane *lane =
-        has ? lane_at(tally, slot, rank) : lane_find(tally, slot);
+    struct lane *lane = has ? lanes_at(&tally->lanes, link, rank)
+                            : lanes_find(&tally->lanes, link);
 
     if (!lane)
         return has ? -ENOMEM : 0;
-    lane->expected = has;
-    if (!has)
-        lane->counts = false;
+    lanes_expect(&tally->lanes, lane, has);
+    lane->counts &= has;
     tally_changed(tally);
     return 0;
 }
 
-bool tally_counts(const struct tally *tally, uint32_t slot)
+bool tally_counts(const struct tally *tally, uint32_t link)
 {
-    const struct lane *lane = lane_find(tally, slot);
+    const struct lane *lane = lanes_find(&tally->lanes, link);
 
     return lane && lane->counts;
 }
 
-void tally_unlink(struct tally *tally, uint32_t slot)
+void tally_unlink(struct tally *tally, uint32_t link)
 {
-    struct lane *lane = lane_find(tally, slot);
+    struct lane *lane = lanes_find(&tally->lanes, link);
 
     if (!lane)
         return;
-    drop_all(tally, lane, &lane->parts);
-    lane->slot = WAVE_NO_SLOT;
-    lane->counts = false;
-    lane->expected = false;
-    lane->owed = 0;
-    tally->slots[slot] = NULL;
+    drop_parts(tally, lane);
+    lanes_unlink(&tally->lanes, link);
     drop_old(tally);
 }
 
-/* The last packet of a wave has arrived: the wave is complete. */
-static int complete(struct tally *tally,
-                    struct lane *lane,
-                    struct frame *frame,
-                    uint32_t credit)
+/* The last packet of a wave has arrived. Returns whether it is needed. */
+static bool complete(struct tally *tally,
+                     struct lane *lane,
+                     const struct frame *frame)
 {
-    struct wave_number number = number_of(frame);
+    struct wave_number number = number_of(frame), next = tally->level;
     bool over = frame->flags & FRAME_OVER;
-    int r;
 
+    next.wave++;
     lane->level = over ? epoch_after(number) : number;
-    if (tally->blocker == lane)
-        tally->blocker = NULL;
+    lanes_unblock(&tally->lanes, lane);
     if (!is_wanted(tally, frame)) {
-        drop_all(tally, lane, &lane->parts);
-        drop_frame(tally, lane,
-                   (struct queued){.frame = *frame, .credit = credit});
-        frame->payload = NULL;
-        return 0;
+        drop_parts(tally, lane);
+        return false;
     }
-    while (lane->parts.count > 0) {
-        struct queued part = fifo_pop(&lane->parts);
-
-        r = fifo_push(&lane->waves, &part.frame, part.credit);
-        if (r < 0)
-            return r;
-    }
-    if (over || number.wave == tally->level.wave + 1) {
-        if (same_epoch(number, tally->level) &&
-            number.wave <= tally->level.wave + 1)
-            tally->sum += frame->check;
-    }
-    return fifo_push(&lane->waves, frame, credit);
+    if (same_epoch(number, next) &&
+        (over ? number.wave <= next.wave : number.wave == next.wave))
+        tally->sum += frame->check;
+    return true;
 }
 
 int tally_put(struct tally *tally,
-              uint32_t slot,
+              uint32_t link,
               uint32_t rank,
               struct frame *frame,
               uint32_t credit)
 {
     struct wave_number number = number_of(frame);
-    struct lane *lane = lane_at(tally, slot, rank);
-    int r;
+    struct lane *lane = lanes_at(&tally->lanes, link, rank);
+    bool wanted;
 
     if (!lane) {
         frame_fini(frame);
         return -ENOMEM;
     }
-    if (!(frame->flags & FRAME_OVER))
-        tally->bytes += frame_len(frame);
-    if (number.generation < tally->generation || !lane->counts ||
-        number_compare(number, lane->level) <= 0) {
-        drop_frame(tally, lane,
-                   (struct queued){.frame = *frame, .credit = credit});
-        frame->payload = NULL;
+    wanted = number.generation >= tally->generation && lane->counts &&
+             number_compare(number, lane->level) > 0;
+    /* the child has begun another wave: the old one stays incomplete */
+    if (wanted && lane->parts > 0 &&
+        number_compare(number_of(&lane_newest(lane)->frame), number) != 0)
+        drop_parts(tally, lane);
+    if (wanted && frame->flags & FRAME_LAST)
+        wanted = complete(tally, lane, frame);
+    if (!wanted) {
+        frame_fini(frame);
+        owe(tally, lane, credit);
         return 0;
     }
-    /* the child has begun another wave: the old one stays incomplete */
-    if (lane->parts.count > 0 &&
-        number_compare(number_of(fifo_peek(&lane->parts)), number) != 0)
-        drop_all(tally, lane, &lane->parts);
-    if (frame->flags & FRAME_LAST)
-        return complete(tally, lane, frame, credit);
-    r = fifo_push(&lane->parts, frame, credit);
-    if (r == 0)
-        lend(tally, lane);
-    return r;
+    if (lanes_put(&tally->lanes, lane, frame, credit) < 0)
+        return -ENOMEM;
+    lend(tally, lane);
+    return 0;
 }
 
 void tally_enter(struct tally *tally, uint32_t generation, uint64_t final)
@@ -326,29 +225,30 @@ void tally_enter(struct tally *tally, uint32_t generation, uint64_t final)
 
 /* ---- releasing ---- */
 
-/* Find out whether a child with members has yet to answer wave level + 1. If
- * not, `*low` is the lowest level of these children, and `*any` whether there
- * are any. */
-static bool is_blocked(struct tally *tally, struct wave_number *low, bool *any)
+/* Whether a child with members has yet to answer wave level + 1. If not,
+ * `*slowest` has the lowest level of these children; NULL: there are none. */
+static bool is_blocked(struct tally *tally, const struct lane **slowest)
 {
-    *any = false;
-    if (tally->blocker)
-        return true;
-    /* Children often answer in order: the last holds up the wave longest. */
-    for (uint32_t i = tally->lane_count; i-- > 0;) {
-        struct lane *lane = tally->lanes[i];
+    struct lane *lane = lanes_slowest(&tally->lanes, tally->level);
 
-        if (!lane->expected)
-            continue;
-        if (!lane->counts || number_compare(lane->level, tally->level) <= 0) {
-            tally->blocker = lane;
-            return true;
-        }
-        if (!*any || number_compare(lane->level, *low) < 0)
-            *low = lane->level;
-        *any = true;
-    }
-    return false;
+    *slowest = lane;
+    if (lane &&
+        (!lane->counts || number_compare(lane->level, tally->level) <= 0))
+        tally->lanes.blocker = lane;
+    return tally->lanes.blocker != NULL;
+}
+
+/* The lane's OVER, if it accounts for its members in wave `number`. */
+static const struct frame *lane_over(const struct lane *lane,
+                                     struct wave_number number)
+{
+    const struct frame *head = fifo_peek(&lane->fifo);
+
+    return head && head->flags & FRAME_OVER &&
+                   same_epoch(number_of(head), number) &&
+                   head->wave <= number.wave
+               ? head
+               : NULL;
 }
 
 /* The lane's next wave after `level`, or NULL. The head may be an OVER whose
@@ -356,8 +256,8 @@ static bool is_blocked(struct tally *tally, struct wave_number *low, bool *any)
 static const struct frame *lane_next(const struct lane *lane,
                                      struct wave_number level)
 {
-    for (uint32_t i = 0; i < lane->waves.count && i < 2; i++) {
-        const struct frame *frame = &fifo_at(&lane->waves, i)->frame;
+    for (uint32_t i = 0; i + lane->parts < lane->fifo.count && i < 2; i++) {
+        const struct frame *frame = &fifo_at(&lane->fifo, i)->frame;
 
         if (number_compare(number_of(frame), level) > 0)
             return frame;
@@ -370,8 +270,9 @@ static bool lowest_waiting(const struct tally *tally, struct wave_number *out)
 {
     bool any = false;
 
-    for (uint32_t i = 0; i < tally->lane_count; i++) {
-        const struct frame *next = lane_next(tally->lanes[i], tally->level);
+    for (uint32_t i = 0; i < tally->lanes.count; i++) {
+        const struct frame *next =
+            lane_next(tally->lanes.list[i], tally->level);
 
         if (!next || (any && number_compare(number_of(next), *out) >= 0))
             continue;
@@ -381,20 +282,6 @@ static bool lowest_waiting(const struct tally *tally, struct wave_number *out)
     return any;
 }
 
-/* Make the set's arrays hold one more than `count`. Returns 0 or -ENOMEM. */
-static int reserve_set(struct tally *tally, size_t count)
-{
-    size_t room = tally->room ? tally->room * 2 : 8;
-
-    if (count < tally->room)
-        return 0;
-    if (array_resize(&tally->frames, room, sizeof(*tally->frames)) < 0 ||
-        array_resize(&tally->ranks, room, sizeof(*tally->ranks)) < 0)
-        return -ENOMEM;
-    tally->room = room;
-    return 0;
-}
-
 /* Take the packets of wave `number` out of a lane, and add them to the set.
  * `*any`: there was an answer that is not OVER. */
 static int gather_lane(struct tally *tally,
@@ -402,34 +289,22 @@ static int gather_lane(struct tally *tally,
                        struct tally_set *out,
                        bool *any)
 {
-    struct wave_set *set = &out->set;
     const struct frame *head;
 
-    while ((head = fifo_peek(&lane->waves)) && !(head->flags & FRAME_OVER) &&
+    while (lane_is_whole(lane) && (head = fifo_peek(&lane->fifo)) &&
+           !(head->flags & FRAME_OVER) &&
            number_compare(number_of(head), out->number) == 0) {
-        struct queued queued;
-
-        if (reserve_set(tally, set->count) < 0)
-            return -ENOMEM;
-        queued = fifo_pop(&lane->waves);
         *any = true;
-        out->ask |= queued.frame.flags & FRAME_ASK;
-        out->check += queued.frame.check;
-        if (queued.frame.flags & FRAME_LAST)
-            set->contributors += queued.frame.contributors;
-        if (queued.frame.flags & FRAME_EMPTY) {
-            drop_frame(tally, lane, queued);
-            continue;
-        }
-        tally->bytes -= frame_len(&queued.frame);
-        lane->owed += queued.credit;
-        tally->owes |= queued.credit > 0;
-        tally->frames[set->count] = queued.frame;
-        tally->ranks[set->count++] = lane->rank;
+        out->ask |= head->flags & FRAME_ASK;
+        out->check += head->check;
+        if (head->flags & FRAME_LAST)
+            tally->lanes.set.contributors += head->contributors;
+        owe(tally, lane, fifo_at(&lane->fifo, 0)->credit);
+        if (lanes_move(&tally->lanes, lane) < 0)
+            return -ENOMEM;
     }
-    if (head && head->flags & FRAME_OVER &&
-        same_epoch(number_of(head), out->number) &&
-        head->wave <= out->number.wave)
+    head = lane_over(lane, out->number);
+    if (head)
         out->check += head->check;
     lend(tally, lane);
     return 0;
@@ -441,11 +316,11 @@ static int gather(struct tally *tally, struct tally_set *out, bool *any)
     int r = 0;
 
     *any = false;
-    for (uint32_t i = 0; r == 0 && i < tally->lane_count; i++)
-        r = gather_lane(tally, tally->lanes[i], out, any);
-    out->set.sequence = out->number.wave;
-    out->set.frames = tally->frames;
-    out->set.inlets = tally->ranks;
+    lanes_begin(&tally->lanes);
+    tally->lanes.set.sequence = out->number.wave;
+    for (uint32_t i = 0; r == 0 && i < tally->lanes.count; i++)
+        r = gather_lane(tally, tally->lanes.list[i], out, any);
+    out->set = tally->lanes.set;
     return r;
 }
 
@@ -464,17 +339,17 @@ static void rise(struct tally *tally, struct wave_number level)
  * whether there are any. */
 static bool sum_ended(const struct tally *tally, uint64_t *sum)
 {
+    struct wave_number next = tally->level;
     bool any = false;
 
     *sum = 0;
-    for (uint32_t i = 0; i < tally->lane_count; i++) {
-        const struct frame *head = fifo_peek(&tally->lanes[i]->waves);
+    next.wave++;
+    for (uint32_t i = 0; i < tally->lanes.count; i++) {
+        const struct frame *over = lane_over(tally->lanes.list[i], next);
 
-        if (!head || !(head->flags & FRAME_OVER) ||
-            !same_epoch(number_of(head), tally->level) ||
-            head->wave > tally->level.wave + 1)
+        if (!over)
             continue;
-        *sum += head->check;
+        *sum += over->check;
         any = true;
     }
     return any;
@@ -496,14 +371,17 @@ static int release(struct tally *tally, struct tally_set *out, bool ended)
 int tally_next(struct tally *tally, struct tally_set *out)
 {
     struct wave_number low = {0}, ready = {0}, over = epoch_after(tally->level);
-    bool any, waits;
+    const struct lane *slowest;
+    bool waits;
 
     memset(out, 0, sizeof(*out));
-    if (is_blocked(tally, &low, &any))
+    if (is_blocked(tally, &slowest))
         return TALLY_NOTHING;
+    if (slowest)
+        low = slowest->level;
     waits = lowest_waiting(tally, &ready) &&
-            (!any || number_compare(ready, low) <= 0);
-    if (any && number_compare(low, over) >= 0 &&
+            (!slowest || number_compare(ready, low) <= 0);
+    if (slowest && number_compare(low, over) >= 0 &&
         (!waits || number_compare(ready, over) >= 0) &&
         sum_ended(tally, &out->check)) {
         /* the last child that had not ended has left */
@@ -515,9 +393,10 @@ int tally_next(struct tally *tally, struct tally_set *out)
     if (waits) {
         out->number = ready;
         return release(tally, out,
-                       !any || number_compare(low, epoch_after(ready)) >= 0);
+                       !slowest ||
+                           number_compare(low, epoch_after(ready)) >= 0);
     }
-    if (!any)
+    if (!slowest)
         return TALLY_NOTHING;
     out->number = low;
     rise(tally, low);
@@ -534,11 +413,11 @@ uint64_t tally_sum(struct tally *tally)
         return tally->sum;
     next.wave++;
     sum_ended(tally, &tally->sum);
-    for (uint32_t i = 0; i < tally->lane_count; i++) {
-        const struct fifo *waves = &tally->lanes[i]->waves;
+    for (uint32_t i = 0; i < tally->lanes.count; i++) {
+        const struct lane *lane = tally->lanes.list[i];
 
-        for (uint32_t k = 0; k < waves->count; k++) {
-            const struct frame *frame = &fifo_at(waves, k)->frame;
+        for (uint32_t k = 0; k + lane->parts < lane->fifo.count; k++) {
+            const struct frame *frame = &fifo_at(&lane->fifo, k)->frame;
 
             if (frame->flags & FRAME_OVER ||
                 number_compare(number_of(frame), next) != 0)
@@ -552,10 +431,9 @@ uint64_t tally_sum(struct tally *tally)
 
 bool tally_is_answered(struct tally *tally)
 {
-    struct wave_number low;
-    bool any;
+    const struct lane *slowest;
 
-    return !is_blocked(tally, &low, &any) && any;
+    return !is_blocked(tally, &slowest) && slowest;
 }
 
 int tally_accept(struct tally *tally, struct tally_set *out, bool *over)
@@ -581,9 +459,11 @@ void tally_end_epoch(struct tally *tally)
 
 void tally_drop(struct tally *tally)
 {
-    for (uint32_t i = 0; i < tally->lane_count; i++) {
-        drop_all(tally, tally->lanes[i], &tally->lanes[i]->waves);
-        drop_all(tally, tally->lanes[i], &tally->lanes[i]->parts);
+    for (uint32_t i = 0; i < tally->lanes.count; i++) {
+        struct lane *lane = tally->lanes.list[i];
+
+        while (lane->fifo.count > 0)
+            drop_head(tally, lane);
     }
     drop_old(tally);
 }
@@ -602,12 +482,12 @@ bool tally_owes(const struct tally *tally)
 
 bool tally_is_waiting(const struct tally *tally)
 {
-    return tally->blocker && !tally->owes;
+    return tally->lanes.blocker && !tally->owes;
 }
 
-uint64_t tally_credit(struct tally *tally, uint32_t slot)
+uint64_t tally_credit(struct tally *tally, uint32_t link)
 {
-    struct lane *lane = lane_find(tally, slot);
+    struct lane *lane = lanes_find(&tally->lanes, link);
     uint64_t owed = lane ? lane->owed : 0;
 
     if (lane)
@@ -620,31 +500,19 @@ void tally_paid(struct tally *tally)
     tally->owes = false;
 }
 
-static uint64_t credit_of(const struct fifo *fifo)
+uint64_t tally_held(const struct tally *tally, uint32_t link)
 {
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < fifo->count; i++)
-        bytes += fifo_at(fifo, i)->credit;
-    return bytes;
+    return lane_credit(lanes_find(&tally->lanes, link));
 }
 
-uint64_t tally_held(const struct tally *tally, uint32_t slot)
+uint64_t tally_parts(const struct tally *tally, uint32_t link)
 {
-    const struct lane *lane = lane_find(tally, slot);
+    const struct lane *lane = lanes_find(&tally->lanes, link);
 
-    return lane ? lane->owed + credit_of(&lane->waves) + credit_of(&lane->parts)
-                : 0;
-}
-
-uint64_t tally_parts(const struct tally *tally, uint32_t slot)
-{
-    const struct lane *lane = lane_find(tally, slot);
-
-    return lane ? lane->parts.bytes : 0;
+    return lane ? lane->part_bytes : 0;
 }
 
 uint64_t tally_bytes(const struct tally *tally)
 {
-    return tally->bytes;
+    return tally->lanes.bytes;
 }

@@ -16,19 +16,6 @@
 
 struct tally; /* opaque */
 
-/* The number of a wave of an exact stream; compared as one number. */
-struct wave_number {
-    uint32_t generation;
-    uint64_t wave; /* epoch and n, as in packet.h */
-};
-
-static inline int number_compare(struct wave_number a, struct wave_number b)
-{
-    if (a.generation != b.generation)
-        return a.generation < b.generation ? -1 : 1;
-    return a.wave < b.wave ? -1 : a.wave > b.wave;
-}
-
 /* The beginning of the epoch after that of `wave`. */
 static inline uint64_t wave_epoch_after(uint64_t wave)
 {
@@ -57,28 +44,28 @@ int tally_new(struct tally **out);
 /* Free `tally` and its packets. NULL is fine. */
 void tally_free(struct tally *tally);
 
-/* The child in `slot`, of this rank, counts from the wave after `level`; if it
+/* The child of `link`, of this rank, counts from the wave after `level`; if it
  * counts already, only its level rises. Returns 0 or -ENOMEM. */
 int tally_join(struct tally *tally,
-               uint32_t slot,
+               uint32_t link,
                uint32_t rank,
                struct wave_number level);
 
 /* Set whether the child has members, so that waves wait for it. Without members
  * it does not count until it joins again. Returns 0 or -ENOMEM. */
-int tally_expect(struct tally *tally, uint32_t slot, uint32_t rank, bool has);
+int tally_expect(struct tally *tally, uint32_t link, uint32_t rank, bool has);
 
-/* Whether the child in `slot` counts. */
-bool tally_counts(const struct tally *tally, uint32_t slot);
+/* Whether the child of `link` counts. */
+bool tally_counts(const struct tally *tally, uint32_t link);
 
-/* The link of `slot` has ended. Its complete waves keep their place. */
-void tally_unlink(struct tally *tally, uint32_t slot);
+/* `link` has ended. Its complete waves keep their place. */
+void tally_unlink(struct tally *tally, uint32_t link);
 
-/* A packet from the child in `slot`; its payload reference is taken, also on
+/* A packet from the child of `link`; its payload reference is taken, also on
  * error. If it is too old, or the child does not count, it is dropped.
  * `credit`: bytes to be returned for it. Returns 0 or -ENOMEM. */
 int tally_put(struct tally *tally,
-              uint32_t slot,
+              uint32_t link,
               uint32_t rank,
               struct frame *frame,
               uint32_t credit);
@@ -109,21 +96,21 @@ void tally_drop(struct tally *tally);
 /* The number up to which all waves are over: released, or skipped by all. */
 struct wave_number tally_level(const struct tally *tally);
 
-/* Whether credit is due to any child; take the credit of `slot`; the credit of
- * all slots was taken. */
+/* Whether credit is due to any child; take the credit of `link`; the credit of
+ * all links was taken. */
 bool tally_owes(const struct tally *tally);
-uint64_t tally_credit(struct tally *tally, uint32_t slot);
+uint64_t tally_credit(struct tally *tally, uint32_t link);
 void tally_paid(struct tally *tally);
 
 /* Whether nothing can be released before a certain child has answered, and no
  * credit is due. */
 bool tally_is_waiting(const struct tally *tally);
 
-/* Credit that is still held for packets from `slot`. */
-uint64_t tally_held(const struct tally *tally, uint32_t slot);
+/* Credit that is still held for packets from `link`. */
+uint64_t tally_held(const struct tally *tally, uint32_t link);
 
-/* Bytes of the incomplete wave from `slot`. */
-uint64_t tally_parts(const struct tally *tally, uint32_t slot);
+/* Bytes of the incomplete wave from `link`. */
+uint64_t tally_parts(const struct tally *tally, uint32_t link);
 
 /* Bytes of packets that wait; OVER does not count. */
 uint64_t tally_bytes(const struct tally *tally);

@@ -34,7 +34,7 @@ static void return_credit_of_set(struct node *node,
                                  struct wave_set *set)
 {
     for (size_t i = 0; i < set->count; i++) {
-        struct peer *peer = node_child(node, set->slots[i]);
+        struct peer *peer = node_child(node, set->links[i]);
 
         if (set->credits[i] > 0 && peer && peer->rank == set->inlets[i] &&
             peer->slot < stream->branch_count)
@@ -64,9 +64,8 @@ void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
 
     if (stream->exact)
         return; /* exact_trimmed() follows */
-    if (wave_leave(stream->up.wave, slot) < 0)
-        node->failed = true;
-    else if (owed > 0 && peer && peer->life.state == LINK_UP)
+    wave_leave(stream->up.wave, slot);
+    if (owed > 0 && peer && peer->life.state == LINK_UP)
         upward_return_credit(node, stream, peer, false, owed);
 }
 
@@ -76,8 +75,7 @@ void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
         exact_unlink(node, stream, slot);
         return;
     }
-    if (wave_leave(stream->up.wave, slot) < 0)
-        node->failed = true;
+    wave_leave(stream->up.wave, slot);
     wave_unlink(stream->up.wave, slot);
 }
 
@@ -468,7 +466,7 @@ int upward_take(struct node *node,
         r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
                        peer->grant, frame_len(frame));
     if (r == 0 && peer->role == NODE_BACKEND &&
-        wave_lent(stream->up.wave, peer->slot) > LIMIT_FRAME)
+        wave_parts(stream->up.wave, peer->slot) > LIMIT_FRAME)
         r = node_refuse(node, "its wave is larger than any packet may be");
     if (r < 0) {
         frame_fini(frame);

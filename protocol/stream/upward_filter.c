@@ -84,7 +84,7 @@ static void upward_call(struct node *node,
         .inlets = set->inlets,
         .input_count = set->count,
         .slots = stream->totals ? CALL_JOIN : CALL_WITHOUT_SLOTS,
-        .keys = set->slots,
+        .keys = set->links,
     };
     node_act(node, ACTION_FILTER)->call = &node->filter.what;
 }

@@ -1,70 +1,26 @@
 /* wave.c - one stream's waves at one node. */
 #include "protocol/stream/wave.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "topology/array.h"
-#include "wire/fifo.h"
+#include "protocol/stream/lanes.h"
 #include "wire/packet.h"
 #include "wire/ranks.h"
 
-/* The packets of one child, or those that a lost child left. */
-struct inlet {
-    struct fifo fifo;
-    uint64_t level; /* every wave up to here is answered */
-    uint64_t ended; /* the last wave that it has named in the epoch before */
-    uint64_t from;  /* it counts from the wave after this */
-    uint32_t rank;
-    uint32_t lent; /* frames at the head whose credit was returned early ... */
-    uint64_t lent_bytes; /* ... and their bytes */
-    uint32_t ends;       /* frames that are the last of their wave */
-    bool counts;
-};
-
-/* The sender of a frame in `alone`. */
-struct from {
-    uint32_t slot;
-    uint32_t rank;
-    bool late; /* it arrived as LATE */
-};
-
-/* A slot and the rank of the child that has it. */
-struct place {
-    uint32_t rank;
-    uint32_t slot;
-};
-
+/* In a lane of a plain stream a number has no generation. */
 struct wave {
     enum cop_sync sync;
     uint32_t timeout_ms;
     uint64_t done;        /* the last wave released */
-    uint64_t ended;       /* the highest `ended` of all inlets */
+    uint64_t ended;       /* the highest `ended` of all lanes */
     uint64_t deadline_ms; /* COP_TIME_OUT: when the next wave is released */
-    uint64_t bytes;
     bool parts; /* a packet arrived that was not the last of its wave */
-    struct inlet *inlets; /* by slot */
-    uint32_t inlet_count;
-    struct place *places; /* the slots in order of rank, if `placed` */
-    bool placed;
-    struct inlet *left; /* of lost children, by rank, until empty */
-    uint32_t left_count;
-    struct fifo alone; /* each to be filtered alone, at once */
-    struct from *from; /* their senders: a ring beside the fifo's */
-    uint32_t from_room;
-    uint32_t from_head;
-    /* No wave can be released before this slot answers: it has the lowest level
-     * of the slots that count. */
-    uint32_t blocker;
+    /* Of the lanes that count the blocker has the lowest level, or one up to
+     * `done`. */
+    struct lanes lanes;
     uint64_t blocked_at; /* the wave that it blocks: the lowest waiting one */
-    /* storage of the released set */
-    struct frame *frames;
-    uint32_t *ranks;
-    uint32_t *slots;
-    uint32_t *credits;
-    size_t room;
+    struct lane alone;   /* packets to be filtered alone, at once */
 };
 
 int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms)
@@ -76,7 +32,6 @@ int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms)
     wave->sync = sync;
     wave->timeout_ms = timeout_ms;
     wave->deadline_ms = UINT64_MAX;
-    wave->blocker = WAVE_NO_SLOT;
     *out = wave;
     return 0;
 }
@@ -85,179 +40,83 @@ void wave_free(struct wave *wave)
 {
     if (!wave)
         return;
-    for (uint32_t i = 0; i < wave->inlet_count; i++)
-        fifo_fini(&wave->inlets[i].fifo);
-    for (uint32_t i = 0; i < wave->left_count; i++)
-        fifo_fini(&wave->left[i].fifo);
-    fifo_fini(&wave->alone);
-    free(wave->inlets);
-    free(wave->places);
-    free(wave->left);
-    free(wave->from);
-    free(wave->frames);
-    free(wave->ranks);
-    free(wave->slots);
-    free(wave->credits);
+    lanes_fini(&wave->lanes);
+    fifo_fini(&wave->alone.fifo);
     free(wave);
 }
 
-/* The inlet of `slot`, created if necessary; NULL: out of memory. */
-static struct inlet *inlet_at(struct wave *wave, uint32_t slot)
-{
-    if (slot < wave->inlet_count)
-        return &wave->inlets[slot];
-    wave->placed = false;
-    return array_reach(&wave->inlets, &wave->inlet_count, slot,
-                       sizeof(*wave->inlets)) < 0
-               ? NULL
-               : &wave->inlets[slot];
-}
-
-static void set_rank(struct wave *wave, struct inlet *inlet, uint32_t rank)
-{
-    if (inlet->rank == rank)
-        return;
-    inlet->rank = rank;
-    wave->placed = false;
-}
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct place *one = a, *other = b;
-
-    if (one->rank != other->rank)
-        return one->rank < other->rank ? -1 : 1;
-    return one->slot < other->slot ? -1 : one->slot > other->slot;
-}
-
-/* Put the slots in order of rank (PROTOCOL 4.3a). */
-static int place_all(struct wave *wave)
-{
-    if (wave->placed || wave->inlet_count == 0)
-        return 0;
-    if (array_resize(&wave->places, wave->inlet_count, sizeof(*wave->places)) <
-        0)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < wave->inlet_count; i++)
-        wave->places[i] = (struct place){wave->inlets[i].rank, i};
-    qsort(wave->places, wave->inlet_count, sizeof(*wave->places),
-          compare_places);
-    wave->placed = true;
-    return 0;
-}
-
-/* `slot` has changed: a wave that it blocked may be complete. */
-static void wave_unblock(struct wave *wave, uint32_t slot)
-{
-    if (wave->blocker == slot)
-        wave->blocker = WAVE_NO_SLOT;
-}
-
 /* The child has answered every wave up to `level`. */
-static void raise_inlet(struct wave *wave, struct inlet *inlet, uint64_t level)
+static void raise_lane(struct wave *wave, struct lane *lane, uint64_t level)
 {
-    if (inlet->level >> PACKET_WAVE_BITS < level >> PACKET_WAVE_BITS &&
-        (inlet->level & PACKET_WAVE_MASK) > 0) {
-        inlet->ended = inlet->level;
-        if (wave->ended < inlet->ended)
-            wave->ended = inlet->ended;
+    uint64_t before = lane->level.wave;
+
+    if (before >> PACKET_WAVE_BITS < level >> PACKET_WAVE_BITS &&
+        (before & PACKET_WAVE_MASK) > 0) {
+        lane->ended = before;
+        if (wave->ended < before)
+            wave->ended = before;
     }
-    inlet->level = level;
+    lane->level.wave = level;
 }
 
-int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level)
+int wave_join(struct wave *wave, uint32_t link, uint32_t rank, uint64_t level)
 {
-    struct inlet *inlet = inlet_at(wave, slot);
+    struct lane *lane = lanes_at(&wave->lanes, link, rank);
 
-    if (!inlet)
+    if (!lane)
         return -ENOMEM;
-    set_rank(wave, inlet, rank);
-    if (!inlet->counts)
-        inlet->level = inlet->from = level;
-    else if (inlet->level < level)
-        raise_inlet(wave, inlet, level);
-    inlet->counts = true;
-    wave->blocker = WAVE_NO_SLOT;
+    if (!lane->counts)
+        lane->level.wave = lane->from = level;
+    else if (lane->level.wave < level)
+        raise_lane(wave, lane, level);
+    lane->counts = true;
+    lanes_expect(&wave->lanes, lane, true);
     return 0;
 }
 
-void wave_answer(struct wave *wave, uint32_t slot, uint64_t level)
+void wave_answer(struct wave *wave, uint32_t link, uint64_t level)
 {
-    if (slot >= wave->inlet_count || wave->inlets[slot].level >= level)
+    struct lane *lane = lanes_find(&wave->lanes, link);
+
+    if (!lane || lane->level.wave >= level)
         return;
-    raise_inlet(wave, &wave->inlets[slot], level);
-    wave_unblock(wave, slot);
+    raise_lane(wave, lane, level);
+    lanes_unblock(&wave->lanes, lane);
 }
 
-int wave_leave(struct wave *wave, uint32_t slot)
+void wave_leave(struct wave *wave, uint32_t link)
 {
-    struct inlet *inlet, *left;
-    uint32_t i;
-
-    wave->blocker = WAVE_NO_SLOT;
-    if (slot >= wave->inlet_count)
-        return 0;
-    inlet = &wave->inlets[slot];
-    if (inlet->fifo.count > 0) {
-        if (array_grow(&wave->left, wave->left_count, sizeof(*left)) < 0)
-            return -ENOMEM;
-        left = wave->left;
-        for (i = wave->left_count++; i > 0 && left[i - 1].rank > inlet->rank;
-             i--)
-            left[i] = left[i - 1];
-        left[i] = *inlet;
-    } else {
-        fifo_fini(&inlet->fifo);
-    }
-    memset(inlet, 0, sizeof(*inlet));
-    return 0;
-}
-
-/* Note the sender of the frame that is put into `alone` next. */
-static int note_from(struct wave *wave, struct from from)
-{
-    uint32_t room = wave->from_room, i;
-    struct from *ring;
-
-    if (wave->alone.count == room) {
-        ring = malloc((room ? room * 2 : 8) * sizeof(*ring));
-        if (!ring)
-            return -ENOMEM;
-        for (i = 0; i < room; i++)
-            ring[i] = wave->from[(wave->from_head + i) % room];
-        free(wave->from);
-        wave->from = ring;
-        wave->from_room = room ? room * 2 : 8;
-        wave->from_head = 0;
-    }
-    i = (wave->from_head + wave->alone.count) % wave->from_room;
-    wave->from[i] = from;
-    return 0;
+    lanes_unlink(&wave->lanes, link);
 }
 
 static int put_alone(struct wave *wave,
-                     struct from from,
+                     const struct lane *lane,
+                     bool late,
                      struct frame *frame,
                      uint32_t credit)
 {
-    if (note_from(wave, from) < 0) {
-        frame_fini(frame);
+    struct queued *queued;
+
+    if (lanes_put(&wave->lanes, &wave->alone, frame, credit) < 0)
         return -ENOMEM;
-    }
-    return fifo_push(&wave->alone, frame, credit);
+    queued = lane_newest(&wave->alone);
+    queued->link = lane->link;
+    queued->rank = lane->rank;
+    queued->late = late;
+    return 0;
 }
 
 /* Empty answers need no credit, so many may wait for another child. Those to
  * consecutive waves are one frame. Returns whether `frame` was added to it. */
-static bool extend_run(struct wave *wave,
-                       struct inlet *inlet,
+static bool extend_run(const struct wave *wave,
+                       const struct lane *lane,
                        const struct frame *frame)
 {
     struct queued *last;
 
-    if (wave->sync != COP_WAIT_FOR_ALL || inlet->fifo.count == 0)
+    if (wave->sync != COP_WAIT_FOR_ALL || lane->fifo.count == 0)
         return false;
-    last = fifo_at(&inlet->fifo, inlet->fifo.count - 1);
+    last = lane_newest(lane);
     if (last->frame.flags != (FRAME_EMPTY | FRAME_LAST) ||
         frame->flags != last->frame.flags ||
         last->frame.origin != frame->origin ||
@@ -266,217 +125,104 @@ static bool extend_run(struct wave *wave,
         last->run == UINT32_MAX)
         return false;
     last->run++;
-    wave->bytes -= frame_len(frame);
     return true;
 }
 
-/* COP_TIME_OUT: when the oldest packets of `inlet` must be released; UINT64_MAX
+/* COP_TIME_OUT: when the oldest packets of a link must be released; UINT64_MAX
  * while the last one of their wave has not come. */
-static uint64_t due_ms(const struct wave *wave, const struct inlet *inlet)
+static uint64_t due_ms(const struct wave *wave, const struct lane *lane)
 {
-    return inlet->ends > 0
-               ? fifo_at(&inlet->fifo, 0)->since_ms + wave->timeout_ms
+    return lane->link != WAVE_NO_LINK && lane_is_whole(lane)
+               ? fifo_at(&lane->fifo, 0)->since_ms + wave->timeout_ms
                : UINT64_MAX;
 }
 
 int wave_put(struct wave *wave,
-             uint32_t slot,
+             uint32_t link,
              uint32_t rank,
              struct frame *frame,
              uint32_t credit,
              uint64_t now_ms)
 {
-    struct inlet *inlet = inlet_at(wave, slot);
-    struct from from = {slot, rank, frame->flags & FRAME_LATE};
+    struct lane *lane = lanes_at(&wave->lanes, link, rank);
+    bool last = frame->flags & FRAME_LAST, late = frame->flags & FRAME_LATE;
     uint64_t answered = frame->wave;
-    uint8_t flags = frame->flags;
 
-    if (!inlet) {
+    if (!lane) {
         frame_fini(frame);
         return -ENOMEM;
     }
-    if (!(frame->flags & FRAME_LAST) && answered > 0)
+    if (!last && answered > 0)
         answered--;
-    wave->bytes += frame_len(frame);
-    if (inlet->level < answered && !(frame->flags & FRAME_LATE)) {
-        raise_inlet(wave, inlet, answered);
-        wave_unblock(wave, slot);
+    if (lane->level.wave < answered && !late) {
+        raise_lane(wave, lane, answered);
+        lanes_unblock(&wave->lanes, lane);
     }
     if (wave->sync == COP_WAIT_FOR_ALL && frame->wave > 0 &&
-        (!inlet->counts || frame->wave <= inlet->from ||
+        (!lane->counts || frame->wave <= lane->from ||
          frame->wave <= wave->done))
         frame->flags |= FRAME_LATE;
     if (wave->sync == COP_DO_NOT_WAIT || frame->wave == 0 ||
         (frame->flags & FRAME_LATE))
-        return put_alone(wave, from, frame, credit);
+        return put_alone(wave, lane, late, frame, credit);
     if (wave->blocked_at > frame->wave)
-        wave->blocker = WAVE_NO_SLOT;
-    set_rank(wave, inlet, rank);
-    wave_unblock(wave, slot);
-    wave->parts |= !(frame->flags & FRAME_LAST);
-    if (extend_run(wave, inlet, frame))
+        wave->lanes.blocker = NULL;
+    lanes_unblock(&wave->lanes, lane);
+    wave->parts |= !last;
+    if (extend_run(wave, lane, frame))
         return 0;
-    if (fifo_push(&inlet->fifo, frame, credit) < 0)
+    if (lanes_put(&wave->lanes, lane, frame, credit) < 0)
         return -ENOMEM;
-    fifo_at(&inlet->fifo, inlet->fifo.count - 1)->since_ms = now_ms;
-    inlet->ends += (flags & FRAME_LAST) != 0;
-    if (wave->sync == COP_TIME_OUT && wave->deadline_ms > due_ms(wave, inlet))
-        wave->deadline_ms = due_ms(wave, inlet);
+    lane_newest(lane)->since_ms = now_ms;
+    if (wave->sync == COP_TIME_OUT && wave->deadline_ms > due_ms(wave, lane))
+        wave->deadline_ms = due_ms(wave, lane);
     return 0;
 }
 
-/* Make the set's arrays hold `count`. */
-static int reserve_set(struct wave *wave, size_t count)
+static int take_alone(struct wave *wave)
 {
-    size_t room = wave->room ? wave->room : 8;
-
-    if (count <= wave->room)
-        return 0;
-    while (room < count)
-        room *= 2;
-    if (array_resize(&wave->frames, room, sizeof(*wave->frames)) < 0 ||
-        array_resize(&wave->ranks, room, sizeof(*wave->ranks)) < 0 ||
-        array_resize(&wave->slots, room, sizeof(*wave->slots)) < 0 ||
-        array_resize(&wave->credits, room, sizeof(*wave->credits)) < 0)
-        return -ENOMEM;
-    wave->room = room;
-    return 0;
-}
-
-/* The previous packet of the same inlet. */
-struct before {
-    uint32_t origin;
-    uint64_t wave;
-};
-
-/* Add the oldest frame of `inlet` to the set. If one node made several packets
- * for one wave, their contributors are counted once. */
-static int gather_head(struct wave *wave,
-                       struct inlet *inlet,
-                       uint32_t slot,
-                       struct before *before,
-                       struct wave_set *set)
-{
-    struct queued *head = fifo_at(&inlet->fifo, 0);
-    struct queued queued;
-    struct frame frame = head->frame;
-
-    if (reserve_set(wave, set->count + 1) < 0)
-        return -ENOMEM;
-    if (frame.origin != before->origin || frame.wave != before->wave)
-        set->contributors += frame.contributors;
-    *before = (struct before){frame.origin, frame.wave};
-    if (head->run > 0) {
-        head->frame.wave++;
-        head->run--;
-        return 0;
-    }
-    queued = fifo_pop(&inlet->fifo);
-    frame = queued.frame;
-    assert(wave->bytes >= frame_len(&frame));
-    if (inlet->lent > 0) {
-        assert(queued.credit == 0 && inlet->lent_bytes >= frame_len(&frame));
-        inlet->lent--;
-        inlet->lent_bytes -= frame_len(&frame);
-    }
-    wave->bytes -= frame_len(&frame);
-    inlet->ends -= (frame.flags & FRAME_LAST) != 0;
-    if (frame.flags & FRAME_EMPTY) {
-        frame_fini(&frame);
-        return 0;
-    }
-    wave->frames[set->count] = frame;
-    wave->ranks[set->count] = inlet->rank;
-    wave->slots[set->count] = slot;
-    wave->credits[set->count] = queued.credit;
-    set->count++;
-    return 0;
-}
-
-/* Hand out the arrays, which may have moved while the set grew. */
-static int set_released(struct wave *wave, struct wave_set *set)
-{
-    set->frames = wave->frames;
-    set->inlets = wave->ranks;
-    set->slots = wave->slots;
-    set->credits = wave->credits;
-    return 1;
-}
-
-static int take_alone(struct wave *wave, struct wave_set *set)
-{
-    struct from from = wave->from[wave->from_head];
-    struct inlet inlet = {.fifo = wave->alone, .rank = from.rank};
-    struct before before = {.origin = RANK_NONE};
+    struct lane *alone = &wave->alone;
+    struct wave_set *set = &wave->lanes.set;
+    const struct queued *queued = fifo_at(&alone->fifo, 0);
     int r;
 
-    set->sequence = fifo_peek(&inlet.fifo)->wave;
-    set->late = fifo_peek(&inlet.fifo)->flags & FRAME_LATE;
-    set->late_lane = from.late;
-    set->newcomer = fifo_peek(&inlet.fifo)->flags & FRAME_NEWCOMER;
-    set->compensating = fifo_peek(&inlet.fifo)->flags & FRAME_COMPENSATING;
-    r = gather_head(wave, &inlet, from.slot, &before, set);
-    wave->alone = inlet.fifo;
-    if (r < 0)
-        return r;
-    wave->from_head = (wave->from_head + 1) % wave->from_room;
-    return set_released(wave, set);
+    set->sequence = queued->frame.wave;
+    set->contributors = queued->frame.contributors;
+    set->late = queued->frame.flags & FRAME_LATE;
+    set->late_lane = queued->late;
+    set->newcomer = queued->frame.flags & FRAME_NEWCOMER;
+    set->compensating = queued->frame.flags & FRAME_COMPENSATING;
+    alone->link = queued->link;
+    alone->rank = queued->rank;
+    r = lanes_move(&wave->lanes, alone);
+    return r < 0 ? r : 1;
 }
 
-/* Gather from one inlet all packets of waves up to `sequence`. */
-static int gather_upto(struct wave *wave,
-                       struct inlet *inlet,
-                       uint32_t slot,
-                       uint64_t sequence,
-                       struct wave_set *set)
+/* Gather from one lane all packets of waves up to `sequence`. If one node made
+ * several packets for one wave, their contributors are counted once. */
+static int gather_upto(struct wave *wave, struct lane *lane, uint64_t sequence)
 {
-    struct before before = {.origin = RANK_NONE};
-    struct frame *head;
-    int r;
+    uint64_t before = 0;
+    uint32_t origin = RANK_NONE;
+    int r = 0;
 
-    while ((head = fifo_peek(&inlet->fifo)) && head->wave <= sequence) {
-        r = gather_head(wave, inlet, slot, &before, set);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
+    while (r == 0 && lane->fifo.count > 0) {
+        struct queued *head = fifo_at(&lane->fifo, 0);
+        const struct frame *frame = &head->frame;
 
-/* Drop the lost children whose packets have all been used. */
-static void drop_empty(struct wave *wave)
-{
-    uint32_t i, kept = 0;
-
-    for (i = 0; i < wave->left_count; i++) {
-        if (wave->left[i].fifo.count > 0)
-            wave->left[kept++] = wave->left[i];
-        else
-            fifo_fini(&wave->left[i].fifo);
-    }
-    wave->left_count = kept;
-}
-
-/* Gather from every inlet in order of rank. Packets of a lost child precede
- * those that the same rank sent on a later link (PROTOCOL 4.3a). */
-static int gather_all(struct wave *wave,
-                      uint64_t sequence,
-                      struct wave_set *set)
-{
-    uint32_t i = 0, k = 0, slot;
-    int r = place_all(wave);
-
-    while (r == 0 && (i < wave->left_count || k < wave->inlet_count)) {
-        if (i < wave->left_count &&
-            (k == wave->inlet_count ||
-             wave->left[i].rank <= wave->places[k].rank)) {
-            r = gather_upto(wave, &wave->left[i++], WAVE_NO_SLOT, sequence,
-                            set);
-            continue;
+        if (frame->wave > sequence)
+            break;
+        if (frame->origin != origin || frame->wave != before)
+            wave->lanes.set.contributors += frame->contributors;
+        origin = frame->origin;
+        before = frame->wave;
+        if (head->run == 0) {
+            r = lanes_move(&wave->lanes, lane);
+        } else {
+            head->frame.wave++;
+            head->run--;
         }
-        slot = wave->places[k++].slot;
-        r = gather_upto(wave, &wave->inlets[slot], slot, sequence, set);
     }
-    drop_empty(wave);
     return r;
 }
 
@@ -484,62 +230,60 @@ static int gather_all(struct wave *wave,
 static uint64_t lowest_wave(const struct wave *wave)
 {
     uint64_t low = UINT64_MAX;
-    const struct frame *head;
 
-    for (uint32_t i = 0; i < wave->inlet_count; i++) {
-        head = fifo_peek(&wave->inlets[i].fifo);
-        if (head && head->wave < low)
-            low = head->wave;
-    }
-    for (uint32_t i = 0; i < wave->left_count; i++) {
-        head = fifo_peek(&wave->left[i].fifo);
+    for (uint32_t i = 0; i < wave->lanes.count; i++) {
+        const struct frame *head = fifo_peek(&wave->lanes.list[i]->fifo);
+
         if (head && head->wave < low)
             low = head->wave;
     }
     return low;
 }
 
-/* PROTOCOL 4.3: all of the lowest wave, if every counted child answered. */
-static int take_aligned(struct wave *wave, struct wave_set *set)
+/* The child that waves after `done` wait for longest; NULL: none counts. */
+static struct lane *find_slowest(const struct wave *wave)
 {
-    uint64_t level = UINT64_MAX;
-    uint64_t low;
-    uint32_t last = WAVE_NO_SLOT;
-    int r;
+    return lanes_slowest(&wave->lanes,
+                         (struct wave_number){.wave = wave->done});
+}
 
-    if (wave->blocker != WAVE_NO_SLOT)
+/* PROTOCOL 4.3: all of the lowest wave, if every counted child answered. */
+static int take_aligned(struct wave *wave)
+{
+    struct lanes *lanes = &wave->lanes;
+    struct lane *slowest;
+    uint64_t low;
+    int r = 0;
+
+    if (lanes->blocker)
         return 0;
     low = lowest_wave(wave);
     if (low == UINT64_MAX)
         return 0;
-    /* Take the last such slot: children often answer in order. */
-    for (uint32_t i = 0; i < wave->inlet_count; i++) {
-        if (wave->inlets[i].counts && wave->inlets[i].level <= level) {
-            level = wave->inlets[i].level;
-            last = i;
-        }
-    }
-    if (level < low) {
-        wave->blocker = last;
+    slowest = find_slowest(wave);
+    if (slowest && slowest->level.wave < low) {
+        lanes->blocker = slowest;
         wave->blocked_at = low;
         return 0;
     }
-    set->sequence = low;
-    r = gather_all(wave, low, set);
+    lanes->set.sequence = low;
+    for (uint32_t i = 0; r == 0 && i < lanes->count; i++)
+        r = gather_upto(wave, lanes->list[i], low);
+    lanes_sweep(lanes);
     if (r < 0)
         return r;
     wave->done = low;
-    return set_released(wave, set);
+    return 1;
 }
 
 /* Give a set of COP_TIME_OUT its number. */
-static void number_timed(struct wave *wave,
-                         uint64_t epoch,
-                         struct wave_set *set)
+static void number_timed(struct wave *wave, uint64_t epoch)
 {
+    struct wave_set *set = &wave->lanes.set;
+
     set->late = epoch < wave->done >> PACKET_WAVE_BITS;
-    for (uint32_t i = 0; set->late && i < set->count; i++)
-        wave->frames[i].flags |= FRAME_LATE;
+    for (size_t i = 0; set->late && i < set->count; i++)
+        set->frames[i].flags |= FRAME_LATE;
     if (set->late)
         return;
     if (set->sequence <= wave->done)
@@ -549,37 +293,41 @@ static void number_timed(struct wave *wave,
 
 /* What lost children left of this epoch: one wave of one of them, alone, at
  * once. Their members may send by another child already. */
-static int gather_left(struct wave *wave, uint64_t epoch, struct wave_set *set)
+static int gather_left(struct wave *wave, uint64_t epoch)
 {
-    for (uint32_t i = 0; i < wave->left_count; i++) {
-        struct inlet *left = &wave->left[i];
+    struct wave_set *set = &wave->lanes.set;
 
-        set->sequence = fifo_peek(&left->fifo)->wave;
+    for (uint32_t i = 0; i < wave->lanes.count; i++) {
+        struct lane *lane = wave->lanes.list[i];
+
+        if (lane->link != WAVE_NO_LINK)
+            continue;
+        set->sequence = fifo_peek(&lane->fifo)->wave;
         if (set->sequence >> PACKET_WAVE_BITS == epoch)
-            return gather_upto(wave, left, WAVE_NO_SLOT, set->sequence, set);
+            return gather_upto(wave, lane, set->sequence);
     }
     return 0;
 }
 
 /* One wave of each child that has one of this epoch. */
-static int gather_each(struct wave *wave, uint64_t epoch, struct wave_set *set)
+static int gather_each(struct wave *wave, uint64_t epoch)
 {
-    int r = place_all(wave);
+    struct wave_set *set = &wave->lanes.set;
+    int r = 0;
 
     set->sequence = UINT64_MAX;
-    for (uint32_t i = 0; r == 0 && i < wave->inlet_count; i++) {
-        uint32_t slot = wave->places[i].slot;
-        struct inlet *inlet = &wave->inlets[slot];
+    for (uint32_t i = 0; r == 0 && i < wave->lanes.count; i++) {
+        struct lane *lane = wave->lanes.list[i];
         uint64_t sequence;
 
-        if (due_ms(wave, inlet) == UINT64_MAX)
+        if (due_ms(wave, lane) == UINT64_MAX)
             continue;
-        sequence = fifo_peek(&inlet->fifo)->wave;
+        sequence = fifo_peek(&lane->fifo)->wave;
         if (sequence >> PACKET_WAVE_BITS != epoch)
             continue;
         if (set->sequence > sequence)
             set->sequence = sequence;
-        r = gather_upto(wave, inlet, slot, sequence, set);
+        r = gather_upto(wave, lane, sequence);
     }
     return r;
 }
@@ -590,12 +338,12 @@ static uint64_t next_due_ms(const struct wave *wave)
     uint64_t epoch = lowest_wave(wave) >> PACKET_WAVE_BITS;
     uint64_t next = UINT64_MAX;
 
-    for (uint32_t i = 0; i < wave->inlet_count; i++) {
-        const struct inlet *inlet = &wave->inlets[i];
-        uint64_t due = due_ms(wave, inlet);
+    for (uint32_t i = 0; i < wave->lanes.count; i++) {
+        const struct lane *lane = wave->lanes.list[i];
+        uint64_t due = due_ms(wave, lane);
 
         if (due < next &&
-            fifo_peek(&inlet->fifo)->wave >> PACKET_WAVE_BITS == epoch)
+            fifo_peek(&lane->fifo)->wave >> PACKET_WAVE_BITS == epoch)
             next = due;
     }
     return next;
@@ -605,28 +353,25 @@ static uint64_t next_due_ms(const struct wave *wave)
  * the oldest epoch. So a member is in a set once. With a set of two epochs a
  * sync could return before packets that were sent ahead of its marker (PROTOCOL
  * 4.6, 10.6). */
-static int take_timed(struct wave *wave,
-                      uint64_t now_ms,
-                      bool hurry,
-                      struct wave_set *set)
+static int take_timed(struct wave *wave, uint64_t now_ms, bool hurry)
 {
     uint64_t epoch = lowest_wave(wave) >> PACKET_WAVE_BITS;
     bool all = true;
-    int r = gather_left(wave, epoch, set);
+    int r = gather_left(wave, epoch);
 
-    for (uint32_t i = 0; i < wave->inlet_count; i++)
-        if (wave->inlets[i].counts &&
-            due_ms(wave, &wave->inlets[i]) == UINT64_MAX)
+    for (uint32_t i = 0; i < wave->lanes.count; i++)
+        if (wave->lanes.list[i]->expected &&
+            due_ms(wave, wave->lanes.list[i]) == UINT64_MAX)
             all = false;
-    if (r == 0 && set->count == 0 &&
+    if (r == 0 && wave->lanes.set.count == 0 &&
         (all || hurry || now_ms >= wave->deadline_ms))
-        r = gather_each(wave, epoch, set);
-    drop_empty(wave);
+        r = gather_each(wave, epoch);
+    lanes_sweep(&wave->lanes);
     wave->deadline_ms = next_due_ms(wave);
-    if (r < 0 || set->count == 0)
+    if (r < 0 || wave->lanes.set.count == 0)
         return r;
-    number_timed(wave, epoch, set);
-    return set_released(wave, set);
+    number_timed(wave, epoch);
+    return 1;
 }
 
 int wave_take(struct wave *wave,
@@ -634,31 +379,25 @@ int wave_take(struct wave *wave,
               bool hurry,
               struct wave_set *out)
 {
-    memset(out, 0, sizeof(*out));
-    if (wave->alone.count > 0)
-        return take_alone(wave, out);
-    switch (wave->sync) {
-    case COP_WAIT_FOR_ALL:
-        return take_aligned(wave, out);
-    case COP_TIME_OUT:
-        return take_timed(wave, now_ms, hurry, out);
-    case COP_DO_NOT_WAIT:
-        return 0;
-    }
-    return 0;
+    int r = 0;
+
+    lanes_begin(&wave->lanes);
+    if (wave->alone.fifo.count > 0)
+        r = take_alone(wave);
+    else if (wave->sync == COP_WAIT_FOR_ALL)
+        r = take_aligned(wave);
+    else if (wave->sync == COP_TIME_OUT)
+        r = take_timed(wave, now_ms, hurry);
+    *out = wave->lanes.set;
+    return r;
 }
 
 uint64_t wave_level(const struct wave *wave)
 {
-    uint64_t level = UINT64_MAX;
+    const struct lane *slowest = find_slowest(wave);
 
-    if (wave->blocker != WAVE_NO_SLOT)
-        level = wave->inlets[wave->blocker].level;
-    else
-        for (uint32_t i = 0; i < wave->inlet_count; i++)
-            if (wave->inlets[i].counts && wave->inlets[i].level < level)
-                level = wave->inlets[i].level;
-    return level == UINT64_MAX || level < wave->done ? wave->done : level;
+    return slowest && slowest->level.wave > wave->done ? slowest->level.wave
+                                                       : wave->done;
 }
 
 void wave_skip(struct wave *wave, uint64_t level)
@@ -669,19 +408,15 @@ void wave_skip(struct wave *wave, uint64_t level)
 
 bool wave_is_counted(const struct wave *wave)
 {
-    if (wave->blocker != WAVE_NO_SLOT)
-        return true;
-    for (uint32_t i = 0; i < wave->inlet_count; i++)
-        if (wave->inlets[i].counts)
-            return true;
-    return false;
+    return wave->lanes.expected > 0;
 }
 
 bool wave_holds(const struct wave *wave, uint64_t level)
 {
-    if (wave->blocker != WAVE_NO_SLOT)
-        return wave->alone.count > 0 || wave->blocked_at <= level;
-    return wave->alone.count > 0 || lowest_wave(wave) <= level;
+    if (wave->alone.fifo.count > 0)
+        return true;
+    return (wave->lanes.blocker ? wave->blocked_at : lowest_wave(wave)) <=
+           level;
 }
 
 uint64_t wave_ended(const struct wave *wave)
@@ -691,15 +426,15 @@ uint64_t wave_ended(const struct wave *wave)
     if (wave->ended <= wave->done)
         return 0;
     level = wave_level(wave) >> PACKET_WAVE_BITS;
-    for (uint32_t i = 0; i < wave->inlet_count; i++) {
-        const struct inlet *inlet = &wave->inlets[i];
-        uint64_t epoch = inlet->ended >> PACKET_WAVE_BITS;
+    for (uint32_t i = 0; i < wave->lanes.count; i++) {
+        const struct lane *lane = wave->lanes.list[i];
+        uint64_t epoch = lane->ended >> PACKET_WAVE_BITS;
 
-        if (!inlet->counts || inlet->ended <= wave->done || epoch >= level)
+        if (!lane->counts || lane->ended <= wave->done || epoch >= level)
             continue;
         if (found == 0 || epoch < found >> PACKET_WAVE_BITS ||
-            (epoch == found >> PACKET_WAVE_BITS && inlet->ended > found))
-            found = inlet->ended;
+            (epoch == found >> PACKET_WAVE_BITS && lane->ended > found))
+            found = lane->ended;
     }
     return found > 0 && !wave_holds(wave, found) ? found : 0;
 }
@@ -714,74 +449,55 @@ bool wave_has_parts(const struct wave *wave)
     return wave->parts;
 }
 
-uint64_t wave_lend(struct wave *wave, uint32_t slot)
+uint64_t wave_lend(struct wave *wave, uint32_t link)
 {
-    const struct frame *head;
-    struct inlet *inlet;
-    uint64_t bytes = 0;
+    struct lane *lane = lanes_find(&wave->lanes, link);
 
-    if (!wave->parts || slot >= wave->inlet_count)
-        return 0;
-    inlet = &wave->inlets[slot];
-    head = fifo_peek(&inlet->fifo);
-    for (; inlet->lent < inlet->fifo.count; inlet->lent++) {
-        struct queued *queued = fifo_at(&inlet->fifo, inlet->lent);
-        const struct frame *frame = &queued->frame;
-
-        if (frame->wave != head->wave || (frame->flags & FRAME_LAST))
-            break;
-        bytes += queued->credit;
-        queued->credit = 0;
-        inlet->lent_bytes += frame_len(frame);
-    }
-    return bytes;
+    return lane ? lane_lend(lane) : 0;
 }
 
-uint64_t wave_lent(const struct wave *wave, uint32_t slot)
+uint64_t wave_parts(const struct wave *wave, uint32_t link)
 {
-    return slot < wave->inlet_count ? wave->inlets[slot].lent_bytes : 0;
+    const struct lane *lane = lanes_find(&wave->lanes, link);
+
+    return lane ? lane->part_bytes : 0;
 }
 
-void wave_unlink(struct wave *wave, uint32_t slot)
+void wave_unlink(struct wave *wave, uint32_t link)
 {
-    for (uint32_t i = 0; i < wave->alone.count; i++) {
-        struct from *from =
-            &wave->from[(wave->from_head + i) % wave->from_room];
+    for (uint32_t i = 0; i < wave->alone.fifo.count; i++) {
+        struct queued *queued = fifo_at(&wave->alone.fifo, i);
 
-        if (from->slot == slot)
-            from->slot = WAVE_NO_SLOT;
+        if (queued->link == link)
+            queued->link = WAVE_NO_LINK;
     }
 }
 
-void wave_void(struct wave *wave, uint32_t slot)
+void wave_void(struct wave *wave, uint32_t link)
 {
-    if (slot < wave->inlet_count)
-        for (uint32_t i = 0; i < wave->inlets[slot].fifo.count; i++)
-            fifo_at(&wave->inlets[slot].fifo, i)->frame.flags |= FRAME_VOID;
-    for (uint32_t i = 0; i < wave->alone.count; i++)
-        if (wave->from[(wave->from_head + i) % wave->from_room].slot == slot)
-            fifo_at(&wave->alone, i)->frame.flags |= FRAME_VOID;
+    const struct lane *lane = lanes_find(&wave->lanes, link);
+
+    for (uint32_t i = 0; lane && i < lane->fifo.count; i++)
+        fifo_at(&lane->fifo, i)->frame.flags |= FRAME_VOID;
+    for (uint32_t i = 0; i < wave->alone.fifo.count; i++) {
+        struct queued *queued = fifo_at(&wave->alone.fifo, i);
+
+        if (queued->link == link)
+            queued->frame.flags |= FRAME_VOID;
+    }
 }
 
-uint64_t wave_owed(const struct wave *wave, uint32_t slot)
+uint64_t wave_owed(const struct wave *wave, uint32_t link)
 {
-    const struct fifo *fifo;
-    uint64_t bytes = 0;
-
-    if (slot >= wave->inlet_count)
-        return 0;
-    fifo = &wave->inlets[slot].fifo;
-    for (uint32_t i = 0; i < fifo->count; i++)
-        bytes += fifo_at(fifo, i)->credit;
-    return bytes;
+    return lane_credit(lanes_find(&wave->lanes, link));
 }
 
 bool wave_has_alone(const struct wave *wave)
 {
-    return wave->alone.count > 0;
+    return wave->alone.fifo.count > 0;
 }
 
 uint64_t wave_bytes(const struct wave *wave)
 {
-    return wave->bytes;
+    return wave->lanes.bytes;
 }

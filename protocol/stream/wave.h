@@ -3,7 +3,7 @@
  * Packets come from children, each in a numbered wave; a vector of packets goes
  * to the filter when every child that counts has answered. A child counts from
  * a given wave on; a number received from it answers all lower ones. Children
- * are known by slot, a small number.
+ * are known by the small number of their link.
  *
  *      child 1  [7][8][9]          wave 7: both have answered:
  *      child 2  [7]          --->  released; 8 waits for child 2
@@ -15,10 +15,23 @@
 
 #include "wire/frame.h"
 
-/* The slot of a packet whose sender has left. */
-#define WAVE_NO_SLOT UINT32_MAX
+/* The link of a packet whose sender has left. */
+#define WAVE_NO_LINK UINT32_MAX
 
 struct wave; /* opaque */
+
+/* The number of a wave; compared as one number. */
+struct wave_number {
+    uint32_t generation; /* of an exact stream (PROTOCOL 16.2) */
+    uint64_t wave;       /* epoch and n, as in packet.h */
+};
+
+static inline int number_compare(struct wave_number a, struct wave_number b)
+{
+    if (a.generation != b.generation)
+        return a.generation < b.generation ? -1 : 1;
+    return a.wave < b.wave ? -1 : a.wave > b.wave;
+}
 
 /* Packets that are released together. The arrays belong to the wave and are
  * valid until the next wave_take(); the frames are the caller's. */
@@ -32,7 +45,8 @@ struct wave_set {
     struct frame *frames;  /* those with values, in order of the children's
                               ranks; empty answers are left out */
     uint32_t *inlets;      /* the rank that sent each frame */
-    uint32_t *slots;       /* its slot then, or WAVE_NO_SLOT */
+    uint32_t *links;       /* its link then, or WAVE_NO_LINK; for a call of a
+                              cumulative stream the key of its slot (17.2) */
     uint32_t *credits;     /* and the bytes to be returned for it */
     size_t count;
 };
@@ -43,23 +57,23 @@ int wave_new(struct wave **out, enum cop_sync sync, uint32_t timeout_ms);
 /* Free `wave` and its packets. NULL is fine. */
 void wave_free(struct wave *wave);
 
-/* The child in `slot`, of this rank, counts from the wave after `level`; its
+/* The child of `link`, of this rank, counts from the wave after `level`; its
  * packets of earlier waves are late. If it counts already, only its level
  * rises. Returns 0 or -ENOMEM. */
-int wave_join(struct wave *wave, uint32_t slot, uint32_t rank, uint64_t level);
+int wave_join(struct wave *wave, uint32_t link, uint32_t rank, uint64_t level);
 
 /* The child has answered every wave up to `level`. */
-void wave_answer(struct wave *wave, uint32_t slot, uint64_t level);
+void wave_answer(struct wave *wave, uint32_t link, uint64_t level);
 
-/* The child no longer counts. Its packets keep their place; the slot may be
- * used for another child (PROTOCOL 4.4). Returns 0 or -ENOMEM. */
-int wave_leave(struct wave *wave, uint32_t slot);
+/* The child no longer counts. Its packets keep their place; the link's number
+ * may be used for another child (PROTOCOL 4.4). */
+void wave_leave(struct wave *wave, uint32_t link);
 
-/* A packet from the child in `slot`, of this rank; its payload reference is
+/* A packet from the child of `link`, of this rank; its payload reference is
  * taken, also on error. `credit`: bytes to be returned for it. Returns 0 or
  * -ENOMEM. */
 int wave_put(struct wave *wave,
-             uint32_t slot,
+             uint32_t link,
              uint32_t rank,
              struct frame *frame,
              uint32_t credit,
@@ -96,24 +110,24 @@ uint64_t wave_deadline_ms(const struct wave *wave);
  * one packet. */
 bool wave_has_parts(const struct wave *wave);
 
-/* Take the credit of the packets from the child in `slot` that belong to its
+/* Take the credit of the packets from the child of `link` that belong to its
  * next wave, if that is not complete yet. It is returned while they wait: a
  * wave larger than the window would never become complete (PROTOCOL 3.4). */
-uint64_t wave_lend(struct wave *wave, uint32_t slot);
+uint64_t wave_lend(struct wave *wave, uint32_t link);
 
-/* The bytes of the packets from `slot` whose credit was returned early. */
-uint64_t wave_lent(const struct wave *wave, uint32_t slot);
+/* Bytes of the incomplete wave from `link`. */
+uint64_t wave_parts(const struct wave *wave, uint32_t link);
 
-/* The link of the child in `slot` has ended: its packets that are filtered
- * alone no longer belong to a slot. */
-void wave_unlink(struct wave *wave, uint32_t slot);
+/* `link` has ended: its packets that are filtered alone no longer belong to a
+ * link. */
+void wave_unlink(struct wave *wave, uint32_t link);
 
-/* Mark the waiting packets from `slot` as FRAME_VOID: they keep their places,
+/* Mark the waiting packets from `link` as FRAME_VOID: they keep their places,
  * but must not be used. */
-void wave_void(struct wave *wave, uint32_t slot);
+void wave_void(struct wave *wave, uint32_t link);
 
-/* The credit due for the waiting packets from `slot`. */
-uint64_t wave_owed(const struct wave *wave, uint32_t slot);
+/* The credit due for the waiting packets from `link`. */
+uint64_t wave_owed(const struct wave *wave, uint32_t link);
 
 /* Whether a packet waits that is filtered alone. */
 bool wave_has_alone(const struct wave *wave);

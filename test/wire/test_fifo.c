@@ -42,19 +42,43 @@ TEST(order_is_kept)
     CU_ASSERT_PTR_NULL(fifo_peek(&fifo));
 }
 
-/* After a burst the ring's memory is freed. */
+/* The newest frame can be removed, too. */
+TEST(the_newest_is_removed)
+{
+    struct fifo fifo = {0};
+    struct frame frame;
+
+    for (uint64_t i = 1; i <= 3; i++) {
+        frame = number(i);
+        CHECK_OK(fifo_push(&fifo, &frame, 0));
+    }
+    frame = fifo_pop_last(&fifo).frame;
+    CU_ASSERT_EQUAL(frame.sequence, 3);
+    frame_fini(&frame);
+    CU_ASSERT_EQUAL(fifo.count, 2);
+    CU_ASSERT_EQUAL(fifo.bytes, 2 * (FRAME_HEADER_LEN + 8));
+    CU_ASSERT_EQUAL(fifo_peek(&fifo)->sequence, 1);
+    fifo_fini(&fifo);
+}
+
+/* After a burst the ring's memory is freed, from either end. */
 TEST(an_empty_large_ring_is_freed)
 {
     struct fifo fifo = {0};
 
-    for (int i = 0; i < 1000; i++) {
-        struct frame frame = {.sequence = 1};
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 1000; i++) {
+            struct frame frame = {.sequence = 1};
 
-        CHECK_OK(fifo_push(&fifo, &frame, 0));
+            CHECK_OK(fifo_push(&fifo, &frame, 0));
+        }
+        while (fifo.count > 0)
+            if (round == 0)
+                fifo_pop(&fifo);
+            else
+                fifo_pop_last(&fifo);
+        CU_ASSERT_PTR_NULL(fifo.ring);
     }
-    while (fifo.count > 0)
-        fifo_pop(&fifo);
-    CU_ASSERT_PTR_NULL(fifo.ring);
 }
 
 /* A feed accepts only the next number, so it has no gaps (PROTOCOL 10.3). */
