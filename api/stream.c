@@ -313,9 +313,9 @@ static enum cop_guarantee guarantee_of(const struct cop_stream *stream,
 
     *why = NULL;
     switch (node_kind(node, stream->id)) {
-    case STREAM_EXACT:
+    case STREAM_WAVES:
         return COP_GUARANTEE_WAVES;
-    case STREAM_CUMULATIVE:
+    case STREAM_TOTAL:
         return COP_GUARANTEE_TOTAL;
     case STREAM_PLAIN:
         break;

@@ -311,7 +311,7 @@ static int check_promise(const struct loader *loader,
 
     if (loader->is_cumulative)
         return check_cumulative(loader, error);
-    if (definition->kind == STREAM_EXACT)
+    if (definition->kind == STREAM_WAVES)
         return check_exact(loader, definition, role, error);
     why = definition->compensates ? loader_why_not_recoverable(loader) : NULL;
     if (!why)
@@ -340,7 +340,7 @@ int loader_new(struct loader **out,
     r = instance_init(&loader->down, directories, down, error);
     if (r < 0)
         goto out;
-    loader->is_cumulative = definition->kind == STREAM_CUMULATIVE;
+    loader->is_cumulative = definition->kind == STREAM_TOTAL;
     r = check_promise(loader, definition, role, error);
     if (r < 0)
         goto out;

@@ -9,12 +9,12 @@
 /* The ways to keep everything exact, the cheapest first. */
 static const struct way {
     enum cop_guarantee guarantee;
-    enum stream_kind kind;
+    enum stream_guarantee kind;
     const char *name;
 } ways[] = {
     {COP_GUARANTEE_COMPENSATION, STREAM_PLAIN, "COP_GUARANTEE_COMPENSATION"},
-    {COP_GUARANTEE_TOTAL, STREAM_CUMULATIVE, "COP_GUARANTEE_TOTAL"},
-    {COP_GUARANTEE_WAVES, STREAM_EXACT, "COP_GUARANTEE_WAVES"},
+    {COP_GUARANTEE_TOTAL, STREAM_TOTAL, "COP_GUARANTEE_TOTAL"},
+    {COP_GUARANTEE_WAVES, STREAM_WAVES, "COP_GUARANTEE_WAVES"},
 };
 #define WAYS (sizeof(ways) / sizeof(*ways))
 
@@ -23,10 +23,10 @@ static int check_options(const struct way *way,
                          const struct stream_definition *definition,
                          struct cop_error *error)
 {
-    if (way->kind == STREAM_EXACT && definition->sync != COP_WAIT_FOR_ALL)
+    if (way->kind == STREAM_WAVES && definition->sync != COP_WAIT_FOR_ALL)
         return cop_error_set(error, -EOPNOTSUPP,
                              "sync must be COP_WAIT_FOR_ALL");
-    if (way->kind == STREAM_CUMULATIVE &&
+    if (way->kind == STREAM_TOTAL &&
         (definition->up_filter_frontend[0] || definition->up_filter_backend[0]))
         return cop_error_set(error, -EOPNOTSUPP,
                              "up_filter must be that of all nodes; leave "

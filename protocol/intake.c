@@ -80,10 +80,9 @@ static int take_resume(struct node *node,
     stream = node_stream(node, resume.stream);
     if (!stream)
         return 0;
-    if (stream->exact)
-        exact_resumed(node, stream, peer,
-                      (struct wave_number){resume.generation, resume.level});
-    else if (upward_count(stream, peer, resume.level) < 0)
+    if (stream->kind->resumed(
+            node, stream, peer,
+            (struct wave_number){resume.generation, resume.level}) < 0)
         return -ENOMEM;
     upward_run(node, stream);
     return 0;
@@ -154,7 +153,7 @@ static int take_up(struct node *node, struct peer *peer, struct frame *frame)
     }
     if (stream->closing)
         return upward_discard(node, stream, peer, frame);
-    return upward_take(node, stream, peer, frame);
+    return stream->kind->take(node, stream, peer, frame);
 }
 
 /* A frame from a child. The caller frees its payload unless it was taken. */

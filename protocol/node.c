@@ -170,7 +170,7 @@ static int filters_loaded(struct node *node, const struct event *event)
         return -ENOENT;
     if (event->filters && !event->text) {
         stream->filters = *event->filters;
-        stream->filters.recoverable &= stream->exact == NULL;
+        stream->filters.recoverable &= stream->kind->has_states;
         stream->initing = stream->filters.inits;
     }
     if (stream->initing)
@@ -519,7 +519,7 @@ static void do_due(struct node *node)
             each_due(node, what, settle_joiners);
             break;
         case DUE_TOTAL:
-            each_due(node, what, totals_run);
+            each_due(node, what, totals_pack);
             break;
         case DUE_RECOVERY:
             recovery_check(node);

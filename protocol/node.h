@@ -62,16 +62,16 @@ struct node_config {
 /* ---- streams as the shells see them ---- */
 
 /* What a stream guarantees when nodes fail. */
-enum stream_kind {
+enum stream_guarantee {
     STREAM_PLAIN,
-    STREAM_EXACT,      /* a wave has each member exactly once */
-    STREAM_CUMULATIVE, /* a total has all that each member sent, once (17) */
+    STREAM_WAVES,      /* a wave has each member exactly once */
+    STREAM_TOTAL, /* a total has all that each member sent, once (17) */
 };
 
 /* A stream's definition, as it travels in OPEN. Strings are "" for none. */
 struct stream_definition {
     uint32_t id;
-    enum stream_kind kind;
+    enum stream_guarantee kind;
     uint64_t keep;       /* exact: bytes that a back-end keeps (16.6) */
     uint32_t redo_limit; /* exact: redos begun for one wave (16.13); not in
                             OPEN */
@@ -348,7 +348,7 @@ bool node_is_marked(const struct node *node);
 const struct ranks *node_backends(const struct node *node);
 
 /* What `stream` promises; STREAM_PLAIN if there is no such stream. */
-enum stream_kind node_kind(const struct node *node, uint32_t stream);
+enum stream_guarantee node_kind(const struct node *node, uint32_t stream);
 
 /* Front-end: whether the application gets waves only (4.3b). */
 bool node_delivers_waves_only(const struct node *node, uint32_t stream);

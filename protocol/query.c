@@ -47,7 +47,7 @@ const struct ranks *node_members(const struct node *node, uint32_t stream_id)
     return stream ? &stream->definition.members : NULL;
 }
 
-enum stream_kind node_kind(const struct node *node, uint32_t stream_id)
+enum stream_guarantee node_kind(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);
 
@@ -117,9 +117,9 @@ int node_unfinal(const struct node *node,
     const struct stream *stream = node_stream(node, stream_id);
     struct kept_sum kept;
 
-    if (!stream || !stream->exact)
+    if (!stream || !stream->kind->kept)
         return -ENOENT;
-    kept = kept_now(&stream->exact->retain.kept);
+    kept = stream->kind->kept(stream);
     *packets = kept.count - kept.overs;
     *bytes = kept.bytes;
     return 0;

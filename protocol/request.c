@@ -17,7 +17,7 @@ static int open_stream(struct node *node, const struct event *event)
         return -ENOTCONN;
     if (node->stream_count >= LIMIT_STREAMS)
         return -EMFILE;
-    if (event->definition->kind == STREAM_EXACT &&
+    if (kind_of(event->definition)->syncs_by_wave &&
         event->definition->sync != COP_WAIT_FOR_ALL)
         return -EINVAL;
     if (definition_copy(&control.definition, event->definition) < 0)
@@ -132,8 +132,8 @@ static int request_sync(struct node *node, const struct event *event)
     node->out->result = stream->root->sync;
     if (stream->root->sync > 0 && !node_can_send(node, event->stream))
         return -EAGAIN; /* a second sync needs room (3.5) */
-    if (stream->exact)
-        accept_sync(stream);
+    if (stream->kind->sync_asked)
+        stream->kind->sync_asked(stream);
     node->out->result = stream->down.last + 1;
     downward_sync(node, stream);
     upward_run(node, stream);
@@ -211,8 +211,8 @@ static int request_shutdown(struct node *node)
         return 0;
     }
     for (size_t i = 0; i < node->stream_count; i++)
-        if (node->streams[i]->exact) /* a leaver must know what is final */
-            exact_beat(node, node->streams[i]);
+        if (node->streams[i]->kind->beat) /* a leaver must know what is final */
+            node->streams[i]->kind->beat(node, node->streams[i]);
     suspect_astray(node);
     zero_send(node, &(struct control){.type = CONTROL_SHUTDOWN});
     return 0;

@@ -92,7 +92,7 @@ static int encode_open(const struct stream_definition *d, struct payload **out)
                 (d->compensates ? OPEN_COMPENSATES : 0);
 
     return packet_pack(
-        out, d->kind == STREAM_EXACT ? EXACT_FORMAT : OPEN_FORMAT, d->id,
+        out, d->kind == STREAM_WAVES ? EXACT_FORMAT : OPEN_FORMAT, d->id,
         (int)d->sync, d->wave_timeout_ms, flags, ranks_pairs(&d->members),
         pair_count(&d->members), d->up_filter, d->up_filter_frontend,
         d->up_filter_backend, d->down_filter,
@@ -173,12 +173,12 @@ static int decode_open(struct cop_packet *packet, struct control *control)
     if (r < 0)
         return r;
     raw.grow = flags & OPEN_GROWS;
-    raw.kind = (enum stream_kind)(flags >> OPEN_KIND_SHIFT & OPEN_KIND);
+    raw.kind = (enum stream_guarantee)(flags >> OPEN_KIND_SHIFT & OPEN_KIND);
     raw.compensates = flags & OPEN_COMPENSATES;
     if (raw.id == 0 || sync > COP_TIME_OUT || flags >= 2 * OPEN_COMPENSATES ||
-        raw.kind > STREAM_CUMULATIVE ||
+        raw.kind > STREAM_TOTAL ||
         (raw.compensates && raw.kind != STREAM_PLAIN) ||
-        exact != (raw.kind == STREAM_EXACT) ||
+        exact != (raw.kind == STREAM_WAVES) ||
         (exact && sync != COP_WAIT_FOR_ALL) ||
         strlen(raw.up_filter) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_frontend) > LIMIT_FILTER_NAME ||

@@ -22,8 +22,8 @@ static void trim_branch(struct node *node,
     if (ranks_intersect(&branch->members, &peer->below) < 0 ||
         ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
-    if (had && branch->members.count == 0)
-        upward_leave(node, stream, peer->slot);
+    if (had && branch->members.count == 0 && stream->kind->leave)
+        stream->kind->leave(node, stream, peer->slot);
 }
 
 /* The members of `stream` have changed: continue whatever waited for that. */
@@ -31,8 +31,8 @@ static void members_changed(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND)
         return;
-    if (stream->exact)
-        exact_trimmed(node, stream);
+    if (stream->kind->trimmed)
+        stream->kind->trimmed(node, stream);
     if (stream->up.counted && node->role == NODE_COMMNODE &&
         stream->definition.id != 0 && !stream_has_members(node, stream))
         upward_uncount(stream);
@@ -63,7 +63,7 @@ void member_forget(struct node *node, struct peer *peer)
         slot_free(branch->slot);
         if (loss_raise(&node->streams[i]->settle.loss, &branch->claim.loss) < 0)
             node->failed = true;
-        upward_unlink(node, node->streams[i], peer->slot);
+        node->streams[i]->kind->unlink(node, node->streams[i], peer->slot);
         ranks_fini(&branch->members);
         claim_fini(&branch->claim);
         fifo_fini(&branch->aside);
@@ -78,7 +78,9 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
     peer->below = none;
     node->shifted = true;
     for (size_t i = 0; i < node->stream_count; i++)
-        slot_end(node, node->streams[i], peer->slot);
+        if (node->streams[i]->kind->part_ended)
+            node->streams[i]->kind->part_ended(node, node->streams[i],
+                                               peer->slot);
     member_trim(node, peer);
     member_forget(node, peer);
     /* A stream without members may have waited for the branch (10.1b). */
@@ -128,8 +130,8 @@ static void remove_lost(struct node *node,
                         struct stream *stream,
                         const struct ranks *ranks)
 {
-    if (stream->exact && node->role == NODE_FRONTEND)
-        accept_lost(node, stream, ranks);
+    if (stream->kind->lost && node->role == NODE_FRONTEND)
+        stream->kind->lost(node, stream, ranks);
     if (ranks_subtract(&stream->definition.members, ranks) < 0)
         node->failed = true;
     for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
@@ -139,8 +141,8 @@ static void remove_lost(struct node *node,
         if (ranks_subtract(&branch->members, ranks) < 0 ||
             ranks_subtract(&branch->claim.members, ranks) < 0)
             node->failed = true;
-        if (had && branch->members.count == 0)
-            upward_leave(node, stream, slot);
+        if (had && branch->members.count == 0 && stream->kind->leave)
+            stream->kind->leave(node, stream, slot);
     }
     members_changed(node, stream);
 }
@@ -163,7 +165,9 @@ void member_lost(struct node *node, const struct ranks *ranks, bool left)
             node->failed = true;
         if (peer && peer->role == NODE_BACKEND && ranks_has(ranks, peer->rank))
             for (size_t i = 0; i < node->stream_count; i++)
-                slot_end(node, node->streams[i], slot);
+                if (node->streams[i]->kind->part_ended)
+                    node->streams[i]->kind->part_ended(node, node->streams[i],
+                                                       slot);
     }
     for (size_t i = 0; i < node->stream_count; i++)
         remove_lost(node, node->streams[i], ranks);
@@ -208,26 +212,18 @@ static void enter_stream(struct node *node,
 
     if (ranks_unite(&stream->definition.members, joined) < 0)
         node->failed = true;
-    if (stream->exact && node->role == NODE_FRONTEND)
-        accept_entered(node, stream, joined);
+    if (stream->kind->entered && node->role == NODE_FRONTEND)
+        stream->kind->entered(node, stream, joined);
     if (node->role == NODE_BACKEND) {
         if (stream->active || !ranks_has(joined, node->rank))
             return;
         stream->active = true;
-        upward_enter(stream, control->epochs[index]);
         downward_begin(stream, start);
         settle_begin(stream, (struct mark){control->markers[index],
                                            control->epochs[index]});
         if (node->parent)
             upward_grant(stream, node->parent->granted);
-        if (stream->exact) {
-            retain_enter(stream, stream->up.epoch);
-            exact_announce(node, stream);
-        } else {
-            upward_resume(node, stream,
-                          (uint64_t)(stream->up.epoch + 1) << PACKET_WAVE_BITS);
-            upward_pump(node, stream);
-        }
+        stream->kind->enter(node, stream, control->epochs[index]);
         if (node->parent && node->incarnation > 0)
             downward_ask(node, stream); /* the parent had ENTER earlier */
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
@@ -353,7 +349,7 @@ static void reenter_streams(struct node *node)
         if (!stream_has_members(node, stream))
             continue;
         downward_ask(node, stream);
-        upward_count_anew(node, stream);
+        stream->kind->count_anew(node, stream);
         upward_run(node, stream);
     }
 }
@@ -515,12 +511,11 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     }
     if (ranks_intersect(&branch->claim.members, &branch->members) < 0)
         node->failed = true;
-    slot_settle(stream, peer->slot, branch->claim.settled);
+    if (stream->kind->claimed)
+        stream->kind->claimed(node, stream, peer);
     settle_fall_back(node, stream,
-                     stream->totals ? totals_settled(node, stream)
-                                    : branch->claim.settled);
-    if (stream->exact)
-        exact_claimed(node, stream, peer);
+                     stream->kind->settled ? stream->kind->settled(node, stream)
+                                           : branch->claim.settled);
     level = (uint64_t)branch->claim.settled.epoch << PACKET_WAVE_BITS;
     wave_answer(stream->up.wave, peer->slot, level);
     settle_hurry(stream, branch->claim.settled);

@@ -35,17 +35,13 @@ static void send_stream(struct node *node,
                         const struct stream *stream)
 {
     uint32_t id = stream->definition.id;
+    struct control redo = {.type = CONTROL_REDO, .stream = id};
 
     send_unnumbered(node, peer,
                     &(struct control){.type = CONTROL_OPEN,
                                       .definition = stream->definition});
-    if (stream->exact)
-        send_unnumbered(
-            node, peer,
-            &(struct control){.type = CONTROL_REDO,
-                              .stream = id,
-                              .generation = stream->exact->generation,
-                              .after = stream->exact->final});
+    if (stream->kind->snapshot && stream->kind->snapshot(stream, &redo))
+        send_unnumbered(node, peer, &redo);
     for (size_t i = 0; i < stream->pending_count; i++)
         send_unnumbered(
             node, peer,

@@ -119,7 +119,15 @@ void accept_sync(struct stream *stream)
         accept->late[i].awaited = accept->late[i].epoch == EXACT_UNNAMED;
 }
 
-bool accept_awaits(const struct stream *stream, const struct ranks *ranks)
+void accept_sync_sent(struct stream *stream)
+{
+    stream->exact->accept.sync_epoch = stream->root->sent.epoch + 1;
+}
+
+/* Whether the pending sync waits until a marker names one of `ranks`; NULL: any
+ * joiner. */
+static bool accept_awaits(const struct stream *stream,
+                          const struct ranks *ranks)
 {
     const struct accepting *accept = &stream->exact->accept;
 
@@ -128,6 +136,14 @@ bool accept_awaits(const struct stream *stream, const struct ranks *ranks)
             (!ranks || ranks_has(ranks, accept->late[i].rank)))
             return true;
     return false;
+}
+
+bool accept_delays_sync(struct stream *stream, const struct ranks *named)
+{
+    if (!accept_awaits(stream, named))
+        return false;
+    stream->exact->accept.sync_epoch = stream->root->sent.epoch + 2;
+    return true;
 }
 
 /* A sync returns when the epochs before its marker are final (16.10), and no
@@ -171,17 +187,22 @@ void accept_entered(struct node *node,
     accept_changed(stream);
 }
 
-void accept_named(struct stream *stream,
+void accept_named(struct node *node,
+                  struct stream *stream,
                   const struct ranks *ranks,
-                  uint32_t epoch)
+                  struct payload **names)
 {
     struct accepting *accept = &stream->exact->accept;
+    uint32_t epoch = stream->root->sent.epoch;
 
     for (size_t i = 0; i < accept->late_count; i++)
         if (accept->late[i].epoch == EXACT_UNNAMED &&
             ranks_has(ranks, accept->late[i].rank))
             accept->late[i].epoch = epoch;
     accept_changed(stream);
+    if (packet_pack(names, "%aud", ranks_pairs(ranks),
+                    (uint32_t)(2 * ranks->count)) < 0)
+        node->failed = true;
 }
 
 void accept_lost(struct node *node,

@@ -8,7 +8,8 @@ void deliver_frame(struct node *node, struct stream *stream, struct frame frame)
 
     stream->app.delivered++;
     stream->app.untaken++;
-    stream->app.untaken_bytes += frame_len(&frame);
+    if (stream->root) /* a back-end returns credit instead: downward_taken() */
+        stream->app.untaken_bytes += frame_len(&frame);
     action = node_act(node, ACTION_DELIVER);
     action->stream = stream->definition.id;
     action->frame = frame;

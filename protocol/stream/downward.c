@@ -288,7 +288,8 @@ void downward_commit(struct node *node,
 
         msg_marker_decode(&frame, &marker);
         note_marker(node, stream, (struct mark){marker.number, marker.epoch});
-        if (stream->exact && retain_marker(node, stream, &frame) &&
+        if (stream->kind->marker &&
+            stream->kind->marker(node, stream, &frame) &&
             stream->app.markers.count > 0)
             settle_marker(node, stream);
         settle_try(node, stream);
@@ -486,12 +487,8 @@ uint64_t downward_marker(struct node *node,
     struct frame marker;
 
     stream->root->sent.epoch++;
-    if (stream->exact && named) {
-        accept_named(stream, named, stream->root->sent.epoch);
-        if (packet_pack(&names, "%aud", ranks_pairs(named),
-                        (uint32_t)(2 * named->count)) < 0)
-            node->failed = true;
-    }
+    if (stream->kind->named && named)
+        stream->kind->named(node, stream, named, &names);
     marker = msg_marker_encode(&(struct msg_marker){
         .stream = stream->definition.id,
         .epoch = stream->root->sent.epoch,
@@ -509,8 +506,8 @@ uint64_t downward_marker(struct node *node,
 void downward_sync(struct node *node, struct stream *stream)
 {
     stream->root->sync = stream->down.last + 1;
-    if (stream->exact) /* first, as waves may be accepted below */
-        stream->exact->accept.sync_epoch = stream->root->sent.epoch + 1;
+    if (stream->kind->sync_sent) /* first, as waves may be accepted below */
+        stream->kind->sync_sent(stream);
     downward_marker(node, stream, NULL);
 }
 

@@ -101,17 +101,6 @@ static void commit_renumbered(struct node *node,
     }
 }
 
-/* What a downstream filter emits upwards has no wave on an exact stream. */
-static void refuse_against(struct node *node,
-                           struct stream *stream,
-                           struct frame frame)
-{
-    upward_fault(node, FAULT_FILTER, stream->definition.id,
-                 "the downstream filter emits upwards, which an exact stream "
-                 "does not allow: its packet is dropped");
-    frame_fini(&frame);
-}
-
 void downward_filtered(struct node *node, const struct event *event)
 {
     struct stream *stream = node_stream(node, node->filter.what.stream);
@@ -152,8 +141,8 @@ void downward_filtered(struct node *node, const struct event *event)
         };
 
         event->up[i].payload = NULL;
-        if (stream->exact)
-            refuse_against(node, stream, frame);
+        if (stream->kind->against)
+            stream->kind->against(node, stream, frame);
         else
             upward_emit(node, stream, frame);
     }

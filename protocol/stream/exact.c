@@ -7,7 +7,7 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-int exact_new(struct exact **out, const struct node *node)
+int exact_begin(struct stream *stream, const struct node *node)
 {
     struct exact *exact = calloc(1, sizeof(*exact));
 
@@ -18,12 +18,14 @@ int exact_new(struct exact **out, const struct node *node)
     }
     exact->retain.entered = true;
     exact->retain.hash = exact_hash(node->rank);
-    *out = exact;
+    stream->exact = exact;
     return 0;
 }
 
-void exact_free(struct exact *exact)
+void exact_end(struct stream *stream)
 {
+    struct exact *exact = stream->exact;
+
     if (!exact)
         return;
     tally_free(exact->tally);
@@ -104,20 +106,18 @@ void exact_opened(struct node *node, struct stream *stream)
             node->failed = true;
 }
 
-void exact_resumed(struct node *node,
-                   struct stream *stream,
-                   struct peer *peer,
-                   struct wave_number level)
+int exact_resumed(struct node *node,
+                  struct stream *stream,
+                  struct peer *peer,
+                  struct wave_number level)
 {
     struct exact *exact = stream->exact;
     const struct branch *branch = stream_branch(stream, peer->slot);
 
-    if (!branch) {
-        node->failed = true;
-        return;
-    }
+    if (!branch)
+        return -ENOMEM;
     if (branch->members.count == 0)
-        return; /* its members have left since (4.5) */
+        return 0; /* its members have left since (4.5) */
     if (tally_join(exact->tally, peer->slot, peer->rank, level) < 0)
         node->failed = true;
     if (exact->final > 0) /* FINAL answers RESUME (16.5) */
@@ -127,6 +127,7 @@ void exact_resumed(struct node *node,
                       .sender = node->rank,
                       .level = exact->final,
                   }));
+    return 0;
 }
 
 /* Ask the child for a RESUME: send it EXPEL with an empty set of members. */
@@ -255,12 +256,17 @@ void exact_count(struct node *node,
             node->failed = true;
 }
 
-void exact_told(struct node *node,
-                struct stream *stream,
-                const struct ranks *counting)
+void exact_claim_sent(struct node *node,
+                      struct stream *stream,
+                      const struct claim *claim)
 {
-    if (ranks_copy(&stream->exact->told, counting) < 0)
+    if (ranks_copy(&stream->exact->told, &claim->counting) < 0)
         node->failed = true;
+}
+
+bool exact_is_recounted(const struct stream *stream, const struct claim *claim)
+{
+    return !ranks_equal(&claim->counting, &stream->exact->told);
 }
 
 void exact_uncount(struct stream *stream)
@@ -278,6 +284,30 @@ void exact_uncount(struct stream *stream)
 
         frame_fini(&rest.frame);
     }
+}
+
+void exact_sent(struct stream *stream, const struct frame *frame)
+{
+    stream->exact->part =
+        frame->flags & FRAME_LAST
+            ? (struct wave_number){0}
+            : (struct wave_number){frame->generation, frame->wave};
+}
+
+/* ---- the parent ---- */
+
+void exact_orphaned(struct node *node, struct stream *stream, uint32_t rank)
+{
+    (void)node;
+    (void)rank;
+    if (stream->active)
+        exact_uncount(stream);
+}
+
+void exact_count_anew(struct node *node, struct stream *stream)
+{
+    exact_uncount(stream);
+    exact_announce(node, stream);
 }
 
 /* ---- waves ---- */
@@ -423,8 +453,19 @@ static void release_waves(struct node *node, struct stream *stream)
     }
 }
 
+uint64_t exact_bytes(const struct stream *stream)
+{
+    return stream->exact->tally ? tally_bytes(stream->exact->tally)
+                                : wave_bytes(stream->up.wave);
+}
+
 void exact_run(struct node *node, struct stream *stream)
 {
+    if (node->role == NODE_BACKEND) { /* its own packets, and their filter */
+        upward_release_sets(node, stream);
+        upward_go_on(node, stream);
+        return;
+    }
     if (node->role == NODE_FRONTEND) {
         accept_run(node, stream);
     } else {
@@ -442,6 +483,14 @@ void exact_close(struct node *node, struct stream *stream)
         return;
     tally_drop(stream->exact->tally);
     exact_return_credit(node, stream);
+}
+
+void exact_against(struct node *node, struct stream *stream, struct frame frame)
+{
+    upward_fault(node, FAULT_FILTER, stream->definition.id,
+                 "the downstream filter emits upwards, which an exact stream "
+                 "does not allow: its packet is dropped");
+    frame_fini(&frame);
 }
 
 /* ---- FINAL and REDO ---- */
@@ -539,4 +588,11 @@ void exact_redo(struct node *node,
     tally_enter(exact->tally, generation, final);
     if (node->role == NODE_COMMNODE)
         exact_run(node, stream);
+}
+
+bool exact_snapshot(const struct stream *stream, struct control *control)
+{
+    control->generation = stream->exact->generation;
+    control->after = stream->exact->final;
+    return true;
 }

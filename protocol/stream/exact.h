@@ -76,9 +76,17 @@ static inline uint64_t exact_hash(uint32_t rank)
     return x ^ (x >> 31);
 }
 
-/* Make and free the state of a stream. Returns 0 or -ENOMEM. */
-int exact_new(struct exact **out, const struct node *node);
-void exact_free(struct exact *exact);
+/* Operations of waves_kind. */
+int exact_begin(struct stream *stream, const struct node *node);
+void exact_end(struct stream *stream);
+uint64_t exact_bytes(const struct stream *stream);
+void exact_against(struct node *node,
+                   struct stream *stream,
+                   struct frame frame);
+void exact_orphaned(struct node *node, struct stream *stream, uint32_t rank);
+void exact_count_anew(struct node *node, struct stream *stream);
+bool exact_is_recounted(const struct stream *stream, const struct claim *claim);
+bool exact_snapshot(const struct stream *stream, struct control *control);
 
 /* Handle a packet from a child; its payload reference is taken. Returns 0 or an
  * error as in intake.c. */
@@ -105,10 +113,10 @@ void exact_open_branch(struct node *node,
 void exact_opened(struct node *node, struct stream *stream);
 
 /* Handle RESUME: the child counts from the wave after `level`. */
-void exact_resumed(struct node *node,
-                   struct stream *stream,
-                   struct peer *peer,
-                   struct wave_number level);
+int exact_resumed(struct node *node,
+                  struct stream *stream,
+                  struct peer *peer,
+                  struct wave_number level);
 
 /* The child has claimed members of the stream. */
 void exact_claimed(struct node *node, struct stream *stream, struct peer *peer);
@@ -127,10 +135,10 @@ void exact_count(struct node *node,
                  const struct stream *stream,
                  struct claim *claim);
 
-/* A claim was sent with these counting members. */
-void exact_told(struct node *node,
-                struct stream *stream,
-                const struct ranks *counting);
+/* A claim was sent: the parent knows its counting members. */
+void exact_claim_sent(struct node *node,
+                      struct stream *stream,
+                      const struct claim *claim);
 
 /* The parent is lost, or does not count this node: RESUME is due again. If a
  * wave was sent in part, drop the rest of it: its check would cover packets
@@ -138,13 +146,7 @@ void exact_told(struct node *node,
 void exact_uncount(struct stream *stream);
 
 /* `frame` was handed to the link. */
-static inline void exact_sent(struct stream *stream, const struct frame *frame)
-{
-    stream->exact->part =
-        frame->flags & FRAME_LAST
-            ? (struct wave_number){0}
-            : (struct wave_number){frame->generation, frame->wave};
-}
+void exact_sent(struct stream *stream, const struct frame *frame);
 
 /* Handle REDO: generation `generation` continues after wave `final` (16.8). */
 void exact_redo(struct node *node,
@@ -178,15 +180,10 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame);
 
 /* Whether a packet may be sent now: there is room, and the node counts. A
  * packet in this node's filter will be kept too. */
-static inline bool retain_accepts(const struct node *node,
-                                  const struct stream *stream)
-{
-    const struct retaining *retain = &stream->exact->retain;
+bool retain_accepts(const struct node *node, const struct stream *stream);
 
-    return retain->entered && upward_is_idle(node, stream) &&
-           (retain->closed ||
-            kept_now(&retain->kept).bytes < stream->definition.keep);
-}
+/* The sums of the kept packets. */
+struct kept_sum retain_kept(const struct stream *stream);
 
 /* Drop the packets that have become final. */
 void retain_final(struct exact *exact);
@@ -210,7 +207,7 @@ bool retain_marker(struct node *node,
                    const struct frame *marker);
 
 /* ENTER adds this joiner to the stream, in epoch `epoch`. */
-void retain_enter(struct stream *stream, uint32_t epoch);
+void retain_enter(struct node *node, struct stream *stream, uint32_t epoch);
 
 /* CLOSE was read: packets are no longer kept. */
 void retain_close(struct stream *stream);
@@ -240,10 +237,11 @@ void accept_entered(struct node *node,
                     struct stream *stream,
                     const struct ranks *ranks);
 
-/* The marker that begins `epoch` names `ranks`. */
-void accept_named(struct stream *stream,
+/* The marker that begins the present epoch names `ranks`: `*names`. */
+void accept_named(struct node *node,
+                  struct stream *stream,
                   const struct ranks *ranks,
-                  uint32_t epoch);
+                  struct payload **names);
 
 /* At the end of a step: end the stream, for which too many redos were begun
  * (16.13). The stream is freed. */
@@ -253,6 +251,9 @@ void accept_end_hopeless(struct node *node, struct stream *stream);
  * (16.11). */
 void accept_sync(struct stream *stream);
 
-/* Whether the pending sync waits until a marker names one of `ranks`; NULL: any
- * joiner. */
-bool accept_awaits(const struct stream *stream, const struct ranks *ranks);
+/* Its marker is sent next: it waits for the epochs before that. */
+void accept_sync_sent(struct stream *stream);
+
+/* Whether the pending sync waits until a marker names one of `named`. Then it
+ * does not return at that marker, but at one that follows. */
+bool accept_delays_sync(struct stream *stream, const struct ranks *named);

@@ -25,7 +25,7 @@ static void close_stream(struct node *node,
     stream->closing = true;
     stream->close_at =
         stream_is_replayable(stream) ? after : feed_last(&stream->down.feed);
-    upward_close(node, stream);
+    stream->kind->close(node, stream);
     if (node->role == NODE_BACKEND && stream->active)
         settle_send_claim(node, stream, stream->settle.told);
     if (node->role != NODE_COMMNODE)
@@ -118,8 +118,8 @@ void pending_add(struct node *node, struct control *control)
 
     if (!stream || control->stream == 0)
         return;
-    if (stream->exact && control->type == CONTROL_CLOSE)
-        retain_close(stream);
+    if (stream->kind->close_read && control->type == CONTROL_CLOSE)
+        stream->kind->close_read(stream);
     if (stream->pending_count > 0)
         last = &stream->pending[stream->pending_count - 1];
     if (last && last->type == control->type && last->after == control->after) {

@@ -113,7 +113,7 @@ void retain_redo(struct node *node, struct stream *stream)
     if (!stream->active)
         return;
     if (begin.wave > exact->final)
-        upward_resume(node, stream, begin.wave);
+        upward_resume(node, stream, begin);
     while ((packet = kept_next(&exact->retain.kept, &place)))
         put_again(node, stream, packet);
 }
@@ -187,19 +187,22 @@ bool retain_marker(struct node *node,
     if (begin > retain->level.wave)
         retain->level = (struct wave_number){exact->generation, begin};
     if (!retain->entered)
-        upward_resume(node, stream, begin);
+        upward_resume(node, stream,
+                      (struct wave_number){exact->generation, begin});
     return true;
 }
 
-void retain_enter(struct stream *stream, uint32_t epoch)
+void retain_enter(struct node *node, struct stream *stream, uint32_t epoch)
 {
     struct exact *exact = stream->exact;
     uint64_t begin = (uint64_t)epoch << PACKET_WAVE_BITS;
 
+    upward_enter(stream, epoch, false);
     exact->retain.entered = false;
     exact->retain.level =
         (struct wave_number){exact->generation, wave_epoch_after(begin)};
     exact->counted = false;
+    exact_announce(node, stream);
 }
 
 void retain_close(struct stream *stream)
@@ -210,13 +213,27 @@ void retain_close(struct stream *stream)
     kept_fini(&retain->kept);
 }
 
+struct kept_sum retain_kept(const struct stream *stream)
+{
+    return kept_now(&stream->exact->retain.kept);
+}
+
+bool retain_accepts(const struct node *node, const struct stream *stream)
+{
+    const struct retaining *retain = &stream->exact->retain;
+
+    return retain->entered && upward_is_idle(node, stream) &&
+           (retain->closed ||
+            kept_now(&retain->kept).bytes < stream->definition.keep);
+}
+
 bool retain_is_done(const struct node *node)
 {
     for (size_t i = 0; i < node->stream_count; i++) {
         struct kept_sum now = {0};
 
         if (node->streams[i]->exact)
-            now = kept_now(&node->streams[i]->exact->retain.kept);
+            now = retain_kept(node->streams[i]);
         if (now.count > now.overs)
             return false;
     }

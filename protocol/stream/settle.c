@@ -46,7 +46,7 @@ bool stream_has_members(const struct node *node, const struct stream *stream)
 
 bool stream_is_drained(const struct node *node, const struct stream *stream)
 {
-    if (stream->totals && totals_wait(stream))
+    if (stream->kind->waits && stream->kind->waits(stream))
         return false;
     if (stream->definition.id == 0 || !upward_is_drained(stream) ||
         !upward_is_idle(node, stream) || stream_has_members(node, stream))
@@ -90,8 +90,8 @@ static void settle_build(struct node *node,
     if (loss_raise(&claim->loss, &stream->settle.loss) < 0)
         node->failed = true;
     claim_add_error(node, claim, stream->error, node->rank);
-    if (stream->exact)
-        exact_count(node, stream, claim);
+    if (stream->kind->count)
+        stream->kind->count(node, stream, claim);
     if (node->role == NODE_BACKEND) {
         if (stream->active &&
             ranks_add(&claim->members, node->rank, node->rank) < 0)
@@ -122,8 +122,11 @@ static void settle_build(struct node *node,
         }
         claim_add_error(node, claim, theirs->error, theirs->error_rank);
     }
-    if (stream->totals)
-        claim->settled = totals_settled(node, stream);
+    if (stream->kind->settled) {
+        claim->settled = stream->kind->settled(node, stream);
+        if (claim->settled.number > claim->received)
+            claim->settled = (struct mark){0}; /* to be settled again */
+    }
 }
 
 /* Pack and send `claim`, and remember it as the last one sent. */
@@ -196,13 +199,11 @@ void settle_send_claim(struct node *node,
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
-    if (stream->exact)
-        exact_announce(node, stream);
+    if (stream->kind->announce)
+        stream->kind->announce(node, stream);
     settle_build(node, stream, &claim);
-    if (stream->totals && claim.settled.number > claim.received)
-        claim.settled = (struct mark){0}; /* to be settled and claimed again */
-    if (stream->exact)
-        exact_told(node, stream, &claim.counting);
+    if (stream->kind->claim_sent)
+        stream->kind->claim_sent(node, stream, &claim);
     settle_fall_back(node, stream, claim.settled);
     if (settled.number < claim.settled.number)
         claim.settled = settled;
@@ -216,8 +217,8 @@ void settle_send_claim(struct node *node,
 /* Whether the counting members have changed since the last claim (16.9). */
 static bool is_recounted(const struct stream *stream, const struct claim *claim)
 {
-    return stream->exact &&
-           !ranks_equal(&claim->counting, &stream->exact->told);
+    return stream->kind->is_recounted &&
+           stream->kind->is_recounted(stream, claim);
 }
 
 /* Whether to send `claim` now, not with the next heartbeat (10.1a). */
@@ -329,10 +330,9 @@ void settle_joiners(struct node *node, struct stream *stream)
     if (named.count == 0)
         return;
     if (!stream->closing && stream_is_replayable(stream)) {
-        bool awaited = stream->exact && accept_awaits(stream, &named);
+        bool awaited = stream->kind->delays_sync &&
+                       stream->kind->delays_sync(stream, &named);
 
-        if (awaited) /* the sync must not return while this marker is sent */
-            stream->exact->accept.sync_epoch = stream->root->sent.epoch + 2;
         downward_marker(node, stream, &named);
         if (awaited)
             downward_sync(node, stream);
@@ -382,11 +382,13 @@ void settle_update(struct node *node, struct stream *stream)
         claim_fini(&claim);
         return;
     }
-    if (stream->totals && !stream->totals->told) {
-        upward_hold(stream, true); /* the claim follows the total (17.4) */
-        node_due(node, stream, DUE_TOTAL);
-    } else if (is_claim_urgent(node, stream, &claim) &&
-               (stream->up.resumes == 0 || stream->exact))
+    if (stream->kind->precedes_claim &&
+        stream->kind->precedes_claim(node, stream)) {
+        claim_fini(&claim);
+        return;
+    }
+    if (is_claim_urgent(node, stream, &claim) &&
+        (stream->up.resumes == 0 || stream->kind->announce))
         settle_send_claim(node, stream, stream->settle.told);
     else
         stream->settle.claim_due = true;
@@ -400,9 +402,8 @@ void settle_beat(struct node *node)
 
         if (stream->settle.claim_due)
             settle_send_claim(node, stream, stream->settle.told);
-        totals_beat(node, stream);
-        if (stream->exact)
-            exact_beat(node, stream);
+        if (stream->kind->beat)
+            stream->kind->beat(node, stream);
         downward_beat(node, stream);
         if (stream->closing)
             downward_pending(node, stream);
@@ -428,8 +429,8 @@ void settle_marker(struct node *node, struct stream *stream)
 {
     struct mark marker = fifo_pop(&stream->app.markers).settled;
 
-    if (stream->exact)
-        retain_settle(node, stream, marker);
+    if (stream->kind->settle)
+        stream->kind->settle(node, stream, marker);
     stream->settle.settled = marker;
     upward_begin_epoch(stream, marker.epoch);
     node->markers -= stream->app.markers.count == 0;
@@ -444,7 +445,8 @@ static void tell_synced(struct node *node,
                         const struct claim *claim)
 {
     struct stream_root *root = stream->root;
-    bool lossy = !stream->totals && claim->loss.lossy > root->synced_epoch;
+    bool lossy =
+        stream->kind->is_lossy && claim->loss.lossy > root->synced_epoch;
     struct action *news;
 
     deliver_end_epochs(node, stream, claim->settled.epoch);
@@ -474,7 +476,7 @@ static void marker_reached(struct node *node,
         upward_claim(node, stream);
     else if (stream->root->sync &&
              claim->settled.number >= stream->root->sync &&
-             !stream->exact) /* a sync returns with the wave (16.10) */
+             !stream->kind->syncs_by_wave)
         tell_synced(node, stream, claim);
 }
 
@@ -494,7 +496,7 @@ static void try_settle_internal(struct node *node, struct stream *stream)
 
     settle_build(node, stream, &claim);
     /* While a slot has members, a TOTAL will report that they are gone. */
-    nobody = stream->totals && stream->root
+    nobody = stream->kind->is_whole && stream->root
                  ? stream->definition.members.count == 0
                  : !stream_has_members(node, stream);
     if (nobody)
@@ -503,8 +505,8 @@ static void try_settle_internal(struct node *node, struct stream *stream)
                                      : (struct mark){0};
     if (node->role != NODE_FRONTEND)
         covered = true;
-    else if (stream->totals)
-        covered = totals_are_whole(node, stream);
+    else if (stream->kind->is_whole)
+        covered = stream->kind->is_whole(node, stream);
     else
         covered = ranks_cover(&claim.members, &stream->definition.members);
     if (covered && claim.settled.number > stream->settle.settled.number &&
@@ -524,8 +526,8 @@ void settle_try(struct node *node, struct stream *stream)
         while (stream->app.markers.count > 0 &&
                fifo_peek(&stream->app.markers)->number <= stream->app.processed)
             settle_marker(node, stream);
-        if (node->leaving && stream->exact)
-            retain_leave(node, stream);
+        if (node->leaving && stream->kind->leaving)
+            stream->kind->leaving(node, stream);
         return;
     }
     if (stream->settle.hurried > stream->settle.settled.number ||

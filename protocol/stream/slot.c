@@ -6,16 +6,20 @@
 #include <string.h>
 
 #include "protocol/state.h"
+#include "protocol/stream/tally.h"
 #include "wire/packet.h"
 
-int totals_new(struct totals **out)
+int totals_begin(struct stream *stream, const struct node *node)
 {
-    *out = calloc(1, sizeof(**out));
-    return *out ? 0 : -ENOMEM;
+    (void)node;
+    stream->totals = calloc(1, sizeof(*stream->totals));
+    return stream->totals ? 0 : -ENOMEM;
 }
 
-void totals_free(struct totals *totals)
+void totals_end(struct stream *stream)
 {
+    struct totals *totals = stream->totals;
+
     if (!totals)
         return;
     for (size_t i = 0; i < totals->parting_count; i++)
@@ -153,7 +157,7 @@ void slot_end(struct node *node, struct stream *stream, uint32_t at)
 {
     struct branch *branch;
 
-    if (!stream->totals || at >= stream->branch_count)
+    if (at >= stream->branch_count)
         return;
     branch = &stream->branches[at];
     if (!branch->slot)
@@ -163,10 +167,12 @@ void slot_end(struct node *node, struct stream *stream, uint32_t at)
     totals_change(node, stream);
 }
 
-void slot_settle(struct stream *stream, uint32_t at, struct mark settled)
+void slot_claimed(struct node *node, struct stream *stream, struct peer *peer)
 {
-    struct slot *slot = stream->branches[at].slot;
+    struct slot *slot = stream->branches[peer->slot].slot;
+    struct mark settled = stream->branches[peer->slot].claim.settled;
 
+    (void)node;
     if (!slot)
         return;
     if (slot->is_due) {
@@ -220,7 +226,8 @@ int slot_take(struct node *node, struct peer *peer, const struct frame *frame)
         return branch ? 0 : -ENOMEM;
     }
     wave_void(stream->up.wave, peer->slot); /* the total covers them */
-    r = upward_count(stream, peer, total.level);
+    r = plain_resumed(node, stream, peer,
+                      (struct wave_number){.wave = total.level});
     wave_answer(stream->up.wave, peer->slot,
                 (uint64_t)total.settled.epoch << PACKET_WAVE_BITS);
     total_fini(&slot->next);
@@ -262,7 +269,8 @@ static bool is_blank(const struct node *node, const struct stream *stream)
     return true;
 }
 
-bool totals_are_due(const struct node *node, struct stream *stream)
+/* Whether the total is to be packed: no wave may be released before that. */
+static bool totals_are_due(const struct node *node, struct stream *stream)
 {
     const struct stream_root *root = stream->root;
 
@@ -276,6 +284,15 @@ bool totals_are_due(const struct node *node, struct stream *stream)
 
 void totals_run(struct node *node, struct stream *stream)
 {
+    if (totals_are_due(node, stream))
+        node_due(node, stream, DUE_TOTAL);
+    else
+        upward_release_sets(node, stream);
+    upward_go_on(node, stream);
+}
+
+void totals_pack(struct node *node, struct stream *stream)
+{
     while (totals_are_due(node, stream)) {
         bool is_late = node->filter.is_out && !is_blank(node, stream);
 
@@ -287,9 +304,27 @@ void totals_run(struct node *node, struct stream *stream)
     upward_run(node, stream);
 }
 
+bool totals_precede_claim(struct node *node, struct stream *stream)
+{
+    if (stream->totals->told)
+        return false;
+    upward_hold(stream, true); /* the claim follows the total (17.4) */
+    node_due(node, stream, DUE_TOTAL);
+    return true;
+}
+
+void totals_orphaned(struct node *node, struct stream *stream, uint32_t rank)
+{
+    (void)node;
+    (void)rank;
+    stream->totals->told = false;
+    if (stream->active && stream->filters.recoverable)
+        upward_drop_queue(stream);
+}
+
 void totals_beat(struct node *node, struct stream *stream)
 {
-    if (!stream->totals || !totals_wait(stream) || !is_awaited(node, stream))
+    if (!totals_wait(stream) || !is_awaited(node, stream))
         return;
     stream->totals->impatient = true;
     upward_run(node, stream);

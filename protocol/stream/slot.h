@@ -56,11 +56,11 @@ struct totals {
     size_t parting_count;
 };
 
-/* Make the totals of a stream. Returns 0 or -ENOMEM. */
-int totals_new(struct totals **out);
-
-/* Free `totals`. NULL is fine. */
-void totals_free(struct totals *totals);
+/* Operations of total_kind. */
+int totals_begin(struct stream *stream, const struct node *node);
+void totals_end(struct stream *stream);
+void totals_orphaned(struct node *node, struct stream *stream, uint32_t rank);
+bool totals_precede_claim(struct node *node, struct stream *stream);
 
 /* Free `slot`. NULL is fine. */
 void slot_free(struct slot *slot);
@@ -72,8 +72,8 @@ void slot_end(struct node *node, struct stream *stream, uint32_t at);
 /* Handle TOTAL. `frame` is borrowed. Returns 0 or an error as in intake.c. */
 int slot_take(struct node *node, struct peer *peer, const struct frame *frame);
 
-/* A claim of the child in slot number `at` says what it has settled. */
-void slot_settle(struct stream *stream, uint32_t at, struct mark settled);
+/* A claim of the child says what it has settled. */
+void slot_claimed(struct node *node, struct stream *stream, struct peer *peer);
 
 /* What all members of the slots have settled; 0 while a member is in two of
  * them, or was given up (17.5). */
@@ -85,12 +85,12 @@ bool totals_are_whole(struct node *node, const struct stream *stream);
 /* Whether a total waits to be put into a slot or to be sent to the parent. */
 bool totals_wait(const struct stream *stream);
 
-/* Whether the total is to be packed: no wave may be released before that. */
-bool totals_are_due(const struct node *node, struct stream *stream);
+/* Release waves, unless the total is to be packed before. */
+void totals_run(struct node *node, struct stream *stream);
 
 /* At the end of a step: pack the total if that is due, or wait for it; else
  * release waves. */
-void totals_run(struct node *node, struct stream *stream);
+void totals_pack(struct node *node, struct stream *stream);
 
 /* Call the filter: replace slots, and pack the total. An empty total is known
  * without a call. Returns whether a call has begun. */

@@ -6,7 +6,9 @@
 #include "protocol/stream/claim.h"
 #include "protocol/stream/credit.h"
 #include "protocol/stream/feed.h"
+#include "protocol/stream/kind.h"
 #include "protocol/stream/slot.h"
+#include "protocol/stream/tally.h"
 #include "protocol/stream/wave.h"
 #include "wire/messages.h"
 
@@ -115,6 +117,7 @@ struct stream_root {
 
 struct stream {
     struct stream_definition definition;
+    const struct stream_kind *kind;
     struct stream_filters filters;
     bool active;             /* this node is internal, or a member */
     bool loaded;             /* and its `init` has returned (3.2) */
@@ -353,12 +356,6 @@ struct payload *downward_parameters(const struct stream *stream,
 
 /* ---- upward.c ---- */
 
-/* Handle a packet from a child; its payload reference is taken. Returns 0. */
-int upward_take(struct node *node,
-                struct stream *stream,
-                struct peer *peer,
-                struct frame *frame);
-
 /* The stream is closed: drop a packet from a child, and return its credit, so
  * that the sender can continue and handle CLOSE (3.1b). Returns 0 or an error
  * as in intake.c. */
@@ -366,9 +363,6 @@ int upward_discard(struct node *node,
                    struct stream *stream,
                    struct peer *peer,
                    struct frame *frame);
-
-/* CLOSE has taken effect: return the credit of packets that wait for a wave. */
-void upward_close(struct node *node, struct stream *stream);
 
 /* A back-end: send a packet. The payload is taken on success.
  * Returns 0, -ENOENT or -EAGAIN. */
@@ -407,14 +401,10 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame);
 /* Send queued frames as far as credit allows. */
 void upward_pump(struct node *node, struct stream *stream);
 
-/* Count the child from the wave after `level` on, if it has members. Returns 0
- * or -ENOMEM. */
-int upward_count(struct stream *stream,
-                 const struct peer *peer,
-                 uint64_t level);
-
 /* Queue RESUME: the parent counts this node from the wave after `level` on. */
-void upward_resume(struct node *node, struct stream *stream, uint64_t level);
+void upward_resume(struct node *node,
+                   struct stream *stream,
+                   struct wave_number level);
 
 /* Bytes of packets that wait for their wave. */
 uint64_t upward_bytes(const struct stream *stream);
@@ -426,14 +416,17 @@ bool upward_is_drained(const struct stream *stream);
 void upward_grant(struct stream *stream, uint32_t window);
 
 /* Release and filter complete waves, and settle a marker if possible. */
-void upward_run(struct node *node, struct stream *stream);
+static inline void upward_run(struct node *node, struct stream *stream)
+{
+    stream->kind->run(node, stream);
+}
 
-/* The child in `slot` has lost its last member: it leaves the waves. Its
- * packets stay (PROTOCOL 4.4), and their credit is returned (3.4). */
-void upward_leave(struct node *node, struct stream *stream, uint32_t slot);
+/* A part of that: release the sets of up.wave, as far as may be. */
+void upward_release_sets(struct node *node, struct stream *stream);
 
-/* The link in `slot` has ended: its packets stay, without credit. */
-void upward_unlink(struct node *node, struct stream *stream, uint32_t slot);
+/* The other part: return credit early, tell the parent of skipped waves, settle
+ * a marker, and send queued packets. */
+void upward_go_on(struct node *node, struct stream *stream);
 
 /* When upward_run() is due again; UINT64_MAX: not before the next event. */
 uint64_t upward_deadline_ms(const struct node *node,
@@ -472,8 +465,19 @@ void upward_run_queued(struct node *node);
 /* The stream is open: whether the parent counts this node (4.5). */
 void upward_begin(struct node *node, struct stream *stream);
 
-/* This back-end has joined, in `epoch`. */
-void upward_enter(struct stream *stream, uint32_t epoch);
+/* This back-end has joined, in `epoch`. `newcomer`: its packets say so until it
+ * settles a marker. */
+void upward_enter(struct stream *stream, uint32_t epoch, bool newcomer);
+
+/* The parent is lost: no credit is left, and no claim was sent. */
+void upward_orphaned(struct node *node, struct stream *stream, uint32_t parent);
+
+/* A new parent: send it FEED, the state or RESUME, and claims (9.1, 10.1). */
+void upward_adopted(struct node *node, struct stream *stream);
+
+/* Repeat the claims to a new parent: the members at once, the settled marker
+ * after the data that it covers (10.1). */
+void upward_claim_anew(struct node *node, struct stream *stream);
 
 /* A back-end's packets are of `epoch` now, which begins. */
 void upward_begin_epoch(struct stream *stream, uint32_t epoch);
@@ -517,35 +521,48 @@ void deliver_taken(struct node *node, struct stream *stream, size_t len);
 /* A back-end leaves: its application takes no more packets. */
 void deliver_drop(struct stream *stream);
 
-/* ---- compensation.c ---- */
+/* ---- plain.c: operations of plain_kind ---- */
+
+void plain_open_branch(struct node *node,
+                       struct stream *stream,
+                       const struct peer *peer);
+int plain_resumed(struct node *node,
+                  struct stream *stream,
+                  struct peer *peer,
+                  struct wave_number level);
+/* Its packets stay (PROTOCOL 4.4), and their credit is returned (3.4). */
+void plain_leave(struct node *node, struct stream *stream, uint32_t slot);
+/* Its packets stay, without credit. */
+void plain_unlink(struct node *node, struct stream *stream, uint32_t slot);
+int plain_take(struct node *node,
+               struct stream *stream,
+               struct peer *peer,
+               struct frame *frame);
+void plain_run(struct node *node, struct stream *stream);
+/* The filter's state is packed. Send it first on the new link, before later
+ * output (9.1). At the front-end, give it to the application. */
+void plain_packed(struct node *node,
+                  struct stream *stream,
+                  const struct event *event);
+/* Return the credit of packets that wait for a wave. */
+void plain_close(struct node *node, struct stream *stream);
+/* Drop the queue if the filter's state has it (9.3); else set LOSSY. */
+void plain_orphaned(struct node *node, struct stream *stream, uint32_t rank);
+void plain_adopted(struct node *node, struct stream *stream);
+/* The filters may not be loaded yet: send RESUME. */
+void plain_count_anew(struct node *node, struct stream *stream);
+void plain_enter(struct node *node, struct stream *stream, uint32_t epoch);
 
 /* Handle COMPENSATION: it goes to the filter in no wave (9.2). */
 int upward_compensate(struct node *node,
                       struct peer *peer,
                       struct frame *frame);
 
-/* A new parent: send it FEED, the state or RESUME, and claims (9.1, 10.1). */
-void upward_adopted(struct node *node, struct stream *stream);
-
-/* The filters are not loaded yet, and the parent may have opened the stream
- * before it had this child: send RESUME, so that it counts this node. */
-void upward_count_anew(struct node *node, struct stream *stream);
-
-/* The parent is lost: drop the queue if the filter's state has it (9.3); if no
- * filter has a state, set LOSSY. */
-void upward_orphaned(struct node *node, struct stream *stream, uint32_t parent);
-
 /* Front-end: have the filter's state packed, for the application (9.2). */
 void upward_ask_state(struct node *node, struct stream *stream);
 
 /* Have the filter's state packed. It covers the queued packets (9.1, 9.3). */
 void upward_call_for_state(struct node *node, struct stream *stream);
-
-/* The filter's state is packed. Send it first on the new link, before later
- * output (9.1). At the front-end, give it to the application. */
-void upward_send_state(struct node *node,
-                       struct stream *stream,
-                       const struct event *event);
 
 /* Front-end: give the application the state that it asked for (9.2), or
  * `code`, a negative errno. */

@@ -33,7 +33,8 @@ void node_free_stream(struct stream *stream)
         fifo_fini(&stream->branches[slot].aside);
         slot_free(stream->branches[slot].slot);
     }
-    totals_free(stream->totals);
+    if (stream->kind && stream->kind->end)
+        stream->kind->end(stream);
     for (size_t i = 0; i < stream->pending_count; i++)
         payload_free(stream->pending[i].parameters);
     free(stream->branches);
@@ -51,7 +52,6 @@ void node_free_stream(struct stream *stream)
     }
     free(stream->root);
     wave_free(stream->up.wave);
-    exact_free(stream->exact);
     claim_fini(&stream->settle.sent);
     ranks_fini(&stream->settle.loss.losers);
     definition_fini(&stream->definition);
@@ -64,6 +64,8 @@ struct stream *node_add_stream(struct node *node,
     struct stream *stream = calloc(1, sizeof(*stream));
     enum cop_sync sync = definition->sync;
 
+    if (stream)
+        stream->kind = kind_of(definition);
     if (stream && node->role == NODE_FRONTEND)
         stream->root = calloc(1, sizeof(*stream->root));
     if (node->role == NODE_BACKEND)
@@ -71,10 +73,7 @@ struct stream *node_add_stream(struct node *node,
     if (array_grow(&node->streams, node->stream_count, sizeof(stream)) < 0 ||
         !stream || (node->role == NODE_FRONTEND && !stream->root) ||
         definition_copy(&stream->definition, definition) < 0 ||
-        (definition->kind == STREAM_CUMULATIVE &&
-         totals_new(&stream->totals) < 0) ||
-        (definition->kind == STREAM_EXACT &&
-         exact_new(&stream->exact, node) < 0) ||
+        (stream->kind->begin && stream->kind->begin(stream, node) < 0) ||
         wave_new(&stream->up.wave, sync, definition->wave_timeout_ms) < 0) {
         node_free_stream(stream);
         node->failed = true;

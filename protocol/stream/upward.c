@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "protocol/state.h"
 #include "wire/packet.h"
@@ -57,28 +58,6 @@ static void upward_lend(struct node *node, struct stream *stream)
     }
 }
 
-void upward_leave(struct node *node, struct stream *stream, uint32_t slot)
-{
-    struct peer *peer = node_child(node, slot);
-    uint64_t owed = wave_owed(stream->up.wave, slot);
-
-    if (stream->exact)
-        return; /* exact_trimmed() follows */
-    wave_leave(stream->up.wave, slot);
-    if (owed > 0 && peer && peer->life.state == LINK_UP)
-        upward_return_credit(node, stream, peer, false, owed);
-}
-
-void upward_unlink(struct node *node, struct stream *stream, uint32_t slot)
-{
-    if (stream->exact) {
-        exact_unlink(node, stream, slot);
-        return;
-    }
-    wave_leave(stream->up.wave, slot);
-    wave_unlink(stream->up.wave, slot);
-}
-
 /* The parent knows of all waves up to `level`. */
 static void raise_level(struct stream *stream, uint64_t level)
 {
@@ -92,11 +71,11 @@ void upward_begin(struct node *node, struct stream *stream)
         node->role != NODE_COMMNODE || wave_is_counted(stream->up.wave);
 }
 
-void upward_enter(struct stream *stream, uint32_t epoch)
+void upward_enter(struct stream *stream, uint32_t epoch, bool newcomer)
 {
     stream->up.counted = false;
     stream->up.epoch = epoch;
-    stream->up.newcomer = stream->exact == NULL;
+    stream->up.newcomer = newcomer;
 }
 
 void upward_begin_epoch(struct stream *stream, uint32_t epoch)
@@ -148,8 +127,8 @@ void upward_emit(struct node *node, struct stream *stream, struct frame frame)
             frame_fini(&frame);
         return;
     }
-    if (stream->exact && frame.type == FRAME_DATA)
-        exact_stamp(node, stream, &frame);
+    if (stream->kind->stamp && frame.type == FRAME_DATA)
+        stream->kind->stamp(node, stream, &frame);
     if (frame.flags & FRAME_COMPENSATING) {
         /* Ahead of the queue; an orphan's own state covers it (9.2). */
         if (node->parent)
@@ -175,8 +154,8 @@ static inline void upward_put(struct node *node,
 
     if (upward_is_charged(&frame) && frame.wave > 0 && stream->up.put <= epoch)
         stream->up.put = 1 + epoch;
-    if (stream->exact && frame.type == FRAME_DATA)
-        exact_sent(stream, &frame);
+    if (stream->kind->sent && frame.type == FRAME_DATA)
+        stream->kind->sent(stream, &frame);
     node_send(node, node->parent, frame);
 }
 
@@ -242,16 +221,16 @@ void upward_grant(struct stream *stream, uint32_t window)
 
 uint64_t upward_bytes(const struct stream *stream)
 {
-    if (stream->exact && stream->exact->tally)
-        return tally_bytes(stream->exact->tally);
-    return wave_bytes(stream->up.wave);
+    return stream->kind->bytes ? stream->kind->bytes(stream)
+                               : wave_bytes(stream->up.wave);
 }
 
 bool upward_is_drained(const struct stream *stream)
 {
-    /* At the front-end of an exact stream only whole waves matter. */
+    /* Where a sync returns by wave only whole waves matter at the front-end. */
     return stream->up.out.count == 0 && stream->up.late_out.count == 0 &&
-           ((stream->exact && stream->root) || upward_bytes(stream) == 0);
+           ((stream->kind->syncs_by_wave && stream->root) ||
+            upward_bytes(stream) == 0);
 }
 
 inline bool upward_may_release(const struct node *node,
@@ -272,14 +251,16 @@ inline bool upward_may_release(const struct node *node,
     return stream->up.out.bytes < LIMIT_WINDOW_MAX;
 }
 
-void upward_resume(struct node *node, struct stream *stream, uint64_t level)
+void upward_resume(struct node *node,
+                   struct stream *stream,
+                   struct wave_number level)
 {
     stream->up.counted = true;
-    raise_level(stream, level);
+    raise_level(stream, level.wave);
     upward_emit(node, stream,
                 msg_resume_encode(&(struct msg_resume){
-                    .generation = stream->exact ? stream->exact->generation : 0,
-                    .level = level,
+                    .generation = level.generation,
+                    .level = level.wave,
                 }));
 }
 
@@ -289,7 +270,7 @@ static void pass_ended(struct node *node, struct stream *stream)
 {
     uint64_t ended;
 
-    if (node->role == NODE_BACKEND || stream->totals ||
+    if (node->role == NODE_BACKEND || !stream->kind->is_lossy ||
         stream->definition.sync != COP_WAIT_FOR_ALL ||
         (stream->root && !stream->definition.waves_only))
         return;
@@ -298,7 +279,7 @@ static void pass_ended(struct node *node, struct stream *stream)
         if (stream->root)
             deliver_lost(node, stream, ended);
         else if (stream->up.level < ended)
-            upward_resume(node, stream, ended);
+            upward_resume(node, stream, (struct wave_number){.wave = ended});
     }
 }
 
@@ -327,7 +308,7 @@ static void resume_if_skipped(struct node *node, struct stream *stream)
         return;
     if (wave_holds(stream->up.wave, level))
         return;
-    upward_resume(node, stream, level);
+    upward_resume(node, stream, (struct wave_number){.wave = level});
 }
 
 bool upward_is_idle(const struct node *node, const struct stream *stream)
@@ -348,15 +329,12 @@ bool upward_is_behind(const struct node *node,
             call->what.sequence >> PACKET_WAVE_BITS < epoch);
 }
 
-static void release_sets(struct node *node, struct stream *stream)
+void upward_release_sets(struct node *node, struct stream *stream)
 {
     struct wave_set set;
     bool hurry = stream->settle.hurried > stream->settle.settled.number;
     int r;
 
-    if (stream->root && !stream->totals && !node->filter.is_out &&
-        stream->root->state_asked > stream->root->state_called)
-        upward_call_for_state(node, stream);
     while (stream->loaded && upward_may_release(node, stream)) {
         if (stream->up.compensating && !node->filter.is_out) {
             upward_call_for_state(node, stream);
@@ -380,22 +358,14 @@ static void release_sets(struct node *node, struct stream *stream)
             deliver_lost(node, stream, set.sequence - 1);
             stream->root->over = set.sequence;
         }
-        if (stream->totals)
-            totals_sort(node, stream, &set);
+        if (stream->kind->sort)
+            stream->kind->sort(node, stream, &set);
         upward_release(node, stream, &set);
     }
 }
 
-void upward_run(struct node *node, struct stream *stream)
+void upward_go_on(struct node *node, struct stream *stream)
 {
-    if (stream->exact && node->role != NODE_BACKEND) {
-        exact_run(node, stream);
-        return;
-    }
-    if (stream->totals && totals_are_due(node, stream))
-        node_due(node, stream, DUE_TOTAL);
-    else
-        release_sets(node, stream);
     upward_lend(node, stream);
     if (upward_is_idle(node, stream))
         resume_if_skipped(node, stream);
@@ -408,7 +378,7 @@ uint64_t upward_deadline_ms(const struct node *node,
 {
     if (!stream->loaded || node->filter.is_out ||
         !upward_may_release(node, stream) ||
-        (stream->totals && totals_wait(stream)))
+        (stream->kind->waits && stream->kind->waits(stream)))
         return UINT64_MAX;
     return wave_deadline_ms(stream->up.wave);
 }
@@ -432,54 +402,6 @@ void upward_run_queued(struct node *node)
     }
 }
 
-/* Whether a sync that covers this packet had already returned 1 (10.6a). */
-static bool is_given_up(const struct node *node,
-                        const struct stream *stream,
-                        const struct frame *frame)
-{
-    return node->role == NODE_FRONTEND && upward_is_charged(frame) &&
-           frame->wave > 0 &&
-           frame->wave >> PACKET_WAVE_BITS < stream->root->given_up;
-}
-
-int upward_take(struct node *node,
-                struct stream *stream,
-                struct peer *peer,
-                struct frame *frame)
-{
-    struct branch *branch;
-    int r;
-
-    if (stream->exact)
-        return exact_take(node, stream, peer, frame);
-    branch = stream_branch(stream, peer->slot);
-    r = branch ? 0 : -ENOMEM;
-    if (frame->flags & (FRAME_EXACT | FRAME_OVER | FRAME_ASK))
-        r = node_refuse(node, "its stream is not exact");
-    if (is_given_up(node, stream, frame))
-        return upward_discard(node, stream, peer, frame);
-    if (stream->totals && (frame->flags & FRAME_COMPENSATING)) {
-        frame_fini(frame);
-        return node_refuse(node, "a cumulative stream has no compensations");
-    }
-    if (r == 0 && upward_is_charged(frame))
-        r = debit_take(frame->flags & FRAME_LATE ? &branch->late : &branch->up,
-                       peer->grant, frame_len(frame));
-    if (r == 0 && peer->role == NODE_BACKEND &&
-        wave_parts(stream->up.wave, peer->slot) > LIMIT_FRAME)
-        r = node_refuse(node, "its wave is larger than any packet may be");
-    if (r < 0) {
-        frame_fini(frame);
-        return r;
-    }
-    if (wave_put(stream->up.wave, peer->slot, peer->rank, frame,
-                 upward_is_charged(frame) ? (uint32_t)frame_len(frame) : 0,
-                 node->now_ms) < 0)
-        node->failed = true;
-    upward_run(node, stream);
-    return 0;
-}
-
 int upward_discard(struct node *node,
                    struct stream *stream,
                    struct peer *peer,
@@ -499,27 +421,15 @@ int upward_discard(struct node *node,
     return r;
 }
 
-void upward_close(struct node *node, struct stream *stream)
-{
-    if (stream->exact) {
-        exact_close(node, stream);
-        return;
-    }
-    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
-        if (node_child(node, slot))
-            upward_leave(node, stream, slot);
-}
-
 bool upward_accepts(const struct node *node,
                     const struct stream *stream,
                     size_t len)
 {
     return node->parent && node->parent->life.state == LINK_UP &&
            stream->loaded && stream->up.out.count == 0 &&
-           (!stream->exact || retain_accepts(node, stream)) &&
+           (!stream->kind->accepts || stream->kind->accepts(node, stream)) &&
            wave_bytes(stream->up.wave) == 0 &&
-           credit_allows(&stream->up.credit,
-                         len + (stream->exact ? FRAME_EXACT_LEN : 0));
+           credit_allows(&stream->up.credit, len + stream->kind->extra_len);
 }
 
 /* Send a back-end's packet. The queue is empty and there is credit, as
@@ -533,8 +443,8 @@ static void send_packet(struct node *node,
         return;
     }
     raise_level(stream, packet.wave);
-    if (stream->exact)
-        retain_put(node, stream, &packet);
+    if (stream->kind->stamp)
+        stream->kind->stamp(node, stream, &packet);
     credit_spend(&stream->up.credit, frame_len(&packet));
     upward_put(node, stream, packet);
 }
@@ -597,13 +507,36 @@ void upward_fault(struct node *node,
     node_send(node, node->parent, msg_fault_encode(&fault));
 }
 
-int upward_count(struct stream *stream, const struct peer *peer, uint64_t level)
-{
-    const struct branch *branch = stream_branch(stream, peer->slot);
+/* ---- the parent ---- */
 
-    if (!branch)
-        return -ENOMEM;
-    if (branch->members.count == 0)
-        return 0; /* its members have left since (4.5) */
-    return wave_join(stream->up.wave, peer->slot, peer->rank, level);
+void upward_orphaned(struct node *node, struct stream *stream, uint32_t parent)
+{
+    memset(&stream->up.credit, 0, sizeof(stream->up.credit));
+    memset(&stream->up.late_credit, 0, sizeof(stream->up.late_credit));
+    downward_orphaned(node, stream);
+    settle_orphaned(stream);
+    upward_hold(stream, false);
+    stream->kind->orphaned(node, stream, parent);
+}
+
+void upward_adopted(struct node *node, struct stream *stream)
+{
+    if (!stream->active)
+        return;
+    downward_ask(node, stream);
+    if (stream->definition.id == 0 || !stream->loaded) {
+        if (stream->definition.id != 0)
+            stream->kind->count_anew(node, stream);
+        settle_update(node, stream);
+        return;
+    }
+    if (stream->filters.recoverable) {
+        upward_hold(stream, true);
+        upward_run(node, stream);
+    } else if (node->role == NODE_COMMNODE &&
+               !stream_has_members(node, stream)) {
+        upward_uncount(stream);
+    } else {
+        stream->kind->adopted(node, stream);
+    }
 }

@@ -83,7 +83,7 @@ static void upward_call(struct node *node,
         .inputs = set->frames,
         .inlets = set->inlets,
         .input_count = set->count,
-        .slots = stream->totals ? CALL_JOIN : CALL_WITHOUT_SLOTS,
+        .slots = stream->kind->slots,
         .keys = set->links,
     };
     node_act(node, ACTION_FILTER)->call = &node->filter.what;
@@ -145,17 +145,17 @@ void upward_filtered(struct node *node, const struct event *event)
     struct stream *stream = node_stream(node, node->filter.what.stream);
 
     upward_drop_inputs(node);
-    if (stream && stream->totals && node->filter.expired)
-        totals_missed(node, stream);
+    if (stream && stream->kind->missed && node->filter.expired)
+        stream->kind->missed(node, stream);
     if (!stream || node->filter.expired)
         return;
     if (node->filter.what.state || node->filter.what.slots == CALL_PACK) {
-        upward_send_state(node, stream, event);
+        stream->kind->packed(node, stream, event);
         return;
     }
     if (event->text)
         upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
-    if (stream->exact && exact_is_stale(node, stream))
+    if (stream->kind->is_stale && stream->kind->is_stale(node, stream))
         return; /* a redo has begun during the call (16.8) */
     if (event->up_count > 0)
         emit_outputs(node, stream, event->up, event->up_count);

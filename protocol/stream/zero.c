@@ -18,11 +18,7 @@ static void open_branch(struct node *node,
     }
     credit_grant(&branch->down, peer->granted);
     branch->fed = true;
-    if (stream->exact)
-        exact_open_branch(node, stream, peer);
-    else if (branch->members.count > 0 &&
-             wave_join(stream->up.wave, peer->slot, peer->rank, 0) < 0)
-        node->failed = true;
+    stream->kind->open_branch(node, stream, peer);
 }
 
 /* OPEN takes effect; `number` is 0 in a snapshot. Returns 0 or -EPROTO. */
@@ -62,13 +58,13 @@ static int open_stream(struct node *node,
     upward_begin(node, stream);
     if (node->role == NODE_COMMNODE)
         downward_source(node, stream);
-    if (stream->exact)
-        exact_opened(node, stream);
+    if (stream->kind->opened)
+        stream->kind->opened(node, stream);
     if (stream->active && node->parent &&
         (node->incarnation > 0 || node->shifted)) {
         /* the parent may have opened it before it had this child or members */
         downward_ask(node, stream);
-        upward_count_anew(node, stream);
+        stream->kind->count_anew(node, stream);
     }
     if (stream->active)
         node_act(node, ACTION_LOAD)->definition = &stream->definition;
@@ -97,8 +93,9 @@ static int zero_apply(struct node *node,
     case CONTROL_REDO: {
         struct stream *stream = node_stream(node, control->stream);
 
-        if (stream && stream->exact)
-            exact_redo(node, stream, control->generation, control->after);
+        if (stream && stream->kind->redo)
+            stream->kind->redo(node, stream, control->generation,
+                               control->after);
         return 0;
     }
     case CONTROL_ENDING:

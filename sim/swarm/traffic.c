@@ -144,7 +144,7 @@ static bool open_stream(struct traffic *traffic,
         stream->exact = true;
         stream->keep = traffic->keeps[numbers[0]];
         stream->least_window = window_of(traffic, sim_count(sim));
-        definition.kind = STREAM_EXACT;
+        definition.kind = STREAM_WAVES;
         definition.keep = stream->keep;
         definition.redo_limit = TRAFFIC_REDOS;
     }
@@ -166,7 +166,7 @@ static bool open_stream(struct traffic *traffic,
              model_filter_name(
                  traffic_is_total(stream) ? MODEL_SUM : stream->model.filter));
     if (traffic_is_total(stream))
-        definition.kind = STREAM_CUMULATIVE;
+        definition.kind = STREAM_TOTAL;
     definition.sync = stream->model.sync;
     definition.grow = stream->grow;
     definition.members = stream->members;
@@ -853,7 +853,7 @@ static void look_at_guarantee(const struct traffic_stream *stream,
 
     if (stream->opened && !stream->closing && !stream->closed &&
         !stream->has_refused &&
-        node_kind(sim_node(sim, 0), stream->id) != STREAM_CUMULATIVE &&
+        node_kind(sim_node(sim, 0), stream->id) != STREAM_TOTAL &&
         node_is_recoverable(sim_node(sim, 0), stream->id) != recovers)
         sim_fail(sim, "stream %u is%s recoverable now", stream->id,
                  recovers ? " not" : "");

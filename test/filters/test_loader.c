@@ -310,7 +310,7 @@ TEST(init_of_every_filter)
 {
     struct stream_definition total = {
         .up_filter = (char[]){"histogram"},
-        .kind = STREAM_CUMULATIVE,
+        .kind = STREAM_TOTAL,
     };
     struct payload *bad;
     struct bench bench;

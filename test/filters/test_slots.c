@@ -39,7 +39,7 @@ static enum node_role role_of(const struct tree *tree, uint32_t node)
 
 static struct loader *loader_for(const char *filter, enum node_role role)
 {
-    struct stream_definition definition = {.kind = STREAM_CUMULATIVE,
+    struct stream_definition definition = {.kind = STREAM_TOTAL,
                                            .up_filter = (char *)filter};
     struct loader *loader = NULL;
 
@@ -507,7 +507,7 @@ TEST(averages_of_too_many_are_refused)
 /* The stream of a filter that cannot make totals is not opened. */
 TEST(filters_without_totals_are_refused)
 {
-    struct stream_definition definition = {.kind = STREAM_CUMULATIVE};
+    struct stream_definition definition = {.kind = STREAM_TOTAL};
     struct loader *loader = NULL;
     struct cop_error error;
 

@@ -429,8 +429,8 @@ static void make_definition(struct play *play,
 {
     uint8_t what = byte(&play->in);
 
-    definition->kind = (enum stream_kind)(what / 16 % 4 % 3);
-    definition->sync = definition->kind == STREAM_EXACT
+    definition->kind = (enum stream_guarantee)(what / 16 % 4 % 3);
+    definition->sync = definition->kind == STREAM_WAVES
                            ? COP_WAIT_FOR_ALL
                            : (enum cop_sync)(what % 3);
     definition->wave_timeout_ms = what;

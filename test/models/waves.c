@@ -32,7 +32,7 @@ void waves_open(struct field *field)
 {
     static char none[] = "";
     struct stream_definition definition = {
-        .kind = STREAM_EXACT,
+        .kind = STREAM_WAVES,
         .sync = COP_WAIT_FOR_ALL,
         .up_filter = none,
         .up_filter_frontend = none,

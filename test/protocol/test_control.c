@@ -145,30 +145,30 @@ TEST(the_kind_of_a_stream_comes_back)
 
     control.definition.sync = COP_WAIT_FOR_ALL;
     control.definition.keep = 12345;
-    for (kind = STREAM_PLAIN; kind <= STREAM_CUMULATIVE; kind++) {
-        control.definition.kind = (enum stream_kind)kind;
+    for (kind = STREAM_PLAIN; kind <= STREAM_TOTAL; kind++) {
+        control.definition.kind = (enum stream_guarantee)kind;
         control.definition.grow = !control.definition.grow;
         control.definition.compensates = kind == STREAM_PLAIN;
         CHECK_OK(control_encode(&control, &frame));
         CHECK_OK(control_decode(&frame, &back));
         CU_ASSERT_EQUAL(back.definition.kind, kind);
-        CU_ASSERT_EQUAL(back.definition.keep, kind == STREAM_EXACT ? 12345 : 0);
+        CU_ASSERT_EQUAL(back.definition.keep, kind == STREAM_WAVES ? 12345 : 0);
         CU_ASSERT_EQUAL(back.definition.grow, control.definition.grow);
         CU_ASSERT_EQUAL(back.definition.compensates, kind == STREAM_PLAIN);
         frame_fini(&frame);
         control_fini(&back);
     }
-    control.definition.kind = (enum stream_kind)kind;
+    control.definition.kind = (enum stream_guarantee)kind;
     CHECK_OK(control_encode(&control, &frame));
     CHECK_IS(control_decode(&frame, &back), -EBADMSG);
     frame_fini(&frame);
-    control.definition.kind = STREAM_CUMULATIVE;
+    control.definition.kind = STREAM_TOTAL;
     control.definition.compensates = true;
     CHECK_OK(control_encode(&control, &frame));
     CHECK_IS(control_decode(&frame, &back), -EBADMSG);
     frame_fini(&frame);
     control.definition.compensates = false;
-    control.definition.kind = STREAM_EXACT;
+    control.definition.kind = STREAM_WAVES;
     control.definition.sync = COP_DO_NOT_WAIT;
     CHECK_OK(control_encode(&control, &frame));
     CHECK_IS(control_decode(&frame, &back), -EBADMSG);

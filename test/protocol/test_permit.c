@@ -419,7 +419,7 @@ TEST(a_back_end_has_one_row)
 }
 
 /* The parent opens stream 1 to ranks 5 to 8. */
-static void take_open(struct alone *victim, enum stream_kind kind)
+static void take_open(struct alone *victim, enum stream_guarantee kind)
 {
     struct stream_filters filters = {.recoverable = true};
     struct control open = {.type = CONTROL_OPEN};
@@ -445,7 +445,7 @@ static void take_open(struct alone *victim, enum stream_kind kind)
 }
 
 /* Give a commnode stream 1, to all back-ends below it. */
-static void open_stream(struct alone *victim, enum stream_kind kind)
+static void open_stream(struct alone *victim, enum stream_guarantee kind)
 {
     victim_init(victim, NODE_COMMNODE);
     take_open(victim, kind);
@@ -500,29 +500,29 @@ TEST(each_kind_of_stream_has_its_packets)
         STATE = FRAME_LAST | FRAME_COMPENSATING
     };
     static const struct {
-        enum stream_kind kind;
+        enum stream_guarantee kind;
         uint8_t type;
         uint8_t flags;
         uint64_t wave;
         uint32_t hash_of;
         const char *why;
     } cases[] = {
-        {STREAM_EXACT, FRAME_DATA, FRAME_LAST, 1, LEAF, "no packet of an exa"},
-        {STREAM_EXACT, FRAME_DATA, WHOLE, 0, LEAF, "no packet of an exact"},
-        {STREAM_EXACT, FRAME_DATA, WHOLE, UINT64_C(5) << PACKET_WAVE_BITS, LEAF,
+        {STREAM_WAVES, FRAME_DATA, FRAME_LAST, 1, LEAF, "no packet of an exa"},
+        {STREAM_WAVES, FRAME_DATA, WHOLE, 0, LEAF, "no packet of an exact"},
+        {STREAM_WAVES, FRAME_DATA, WHOLE, UINT64_C(5) << PACKET_WAVE_BITS, LEAF,
          "no packet of an exact stream"},
-        {STREAM_EXACT, FRAME_DATA, WHOLE | FRAME_LATE, 1, LEAF,
+        {STREAM_WAVES, FRAME_DATA, WHOLE | FRAME_LATE, 1, LEAF,
          "no packet of an exact stream"},
-        {STREAM_EXACT, FRAME_DATA, WHOLE | FRAME_OVER, 1, LEAF,
+        {STREAM_WAVES, FRAME_DATA, WHOLE | FRAME_OVER, 1, LEAF,
          "the end of an epoch has no packet"},
-        {STREAM_EXACT, FRAME_DATA, FRAME_EXACT | FRAME_EMPTY | FRAME_OVER, 1,
+        {STREAM_WAVES, FRAME_DATA, FRAME_EXACT | FRAME_EMPTY | FRAME_OVER, 1,
          LEAF, "the end of an epoch has no packet"},
-        {STREAM_EXACT, FRAME_DATA, WHOLE, 1, LEAF + 1, "for others than itse"},
-        {STREAM_EXACT, FRAME_TOTAL, 0, 0, LEAF, "the stream is not cumulative"},
+        {STREAM_WAVES, FRAME_DATA, WHOLE, 1, LEAF + 1, "for others than itse"},
+        {STREAM_WAVES, FRAME_TOTAL, 0, 0, LEAF, "the stream is not cumulative"},
         {STREAM_PLAIN, FRAME_TOTAL, 0, 0, LEAF, "the stream is not cumulative"},
         {STREAM_PLAIN, FRAME_DATA, WHOLE, 1, LEAF, "its stream is not exact"},
-        {STREAM_CUMULATIVE, FRAME_DATA, WHOLE, 1, LEAF, "stream is not exact"},
-        {STREAM_CUMULATIVE, FRAME_DATA, STATE, 1, INNER, "no compensations"},
+        {STREAM_TOTAL, FRAME_DATA, WHOLE, 1, LEAF, "stream is not exact"},
+        {STREAM_TOTAL, FRAME_DATA, STATE, 1, INNER, "no compensations"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -557,7 +557,7 @@ TEST(what_is_final_is_not_kept)
 
     alone_begin(&victim, .role = NODE_BACKEND, .rank = LEAF);
     alone_link_up(&victim, PARENT_LINK, 0, NODE_FRONTEND, 0);
-    take_open(&victim, STREAM_EXACT);
+    take_open(&victim, STREAM_WAVES);
     alone_take(&victim, PARENT_LINK, final);
     for (uint64_t i = 1; i <= 3; i++) {
         event.frame.payload = zeroes(1);
@@ -576,7 +576,7 @@ TEST(a_commnode_sends_no_packet)
     struct event event = {.type = EVENT_SEND, .stream = 1};
     struct alone victim;
 
-    open_stream(&victim, STREAM_EXACT);
+    open_stream(&victim, STREAM_WAVES);
     event.frame.payload = zeroes(1);
     event.now_ms = victim.now_ms;
     CHECK_IS(node_step(victim.node, &event, &victim.actions), -EPERM);

@@ -135,7 +135,7 @@ SCENARIO(a_giant_passes_alone, "0(1(2))")
 /* PROTOCOL 3.4: a wave that no filter makes smaller is larger than the window.
  * While it waits for another child, the front-end holds this wave and a window,
  * and no more. */
-static void check_wave_beside_the_window(enum stream_kind kind)
+static void check_wave_beside_the_window(enum stream_guarantee kind)
 {
     struct sim *sim =
         sim_launch("0(1(3,4,5,6,7,8,9,10),2)", .budget = LIMIT_WINDOW_MIN);
@@ -159,7 +159,7 @@ static void check_wave_beside_the_window(enum stream_kind kind)
 TEST(a_wave_is_held_beside_the_window)
 {
     check_wave_beside_the_window(STREAM_PLAIN);
-    check_wave_beside_the_window(STREAM_EXACT);
+    check_wave_beside_the_window(STREAM_WAVES);
 }
 
 /* PROTOCOL 3.4: downwards too: a back-end that does not take its packets is

@@ -9,7 +9,7 @@
 
 /* Open an exact stream with the filter `sum` to all back-ends. */
 #define open_exact(sim, ...)                                                   \
-    sim_open_filter(sim, "sum", .kind = STREAM_EXACT, __VA_ARGS__)
+    sim_open_filter(sim, "sum", .kind = STREAM_WAVES, __VA_ARGS__)
 
 /* Every back-end of TREE sends 1, and a commnode dies with its part. */
 static void lose_wave(struct sim *sim, uint32_t stream)
@@ -61,7 +61,7 @@ SCENARIO(a_commnode_dies, TREE)
  * sync; waves are whole nevertheless. */
 SCENARIO(a_commnode_dies_of_a_stream_without_syncs, TREE)
 {
-    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_EXACT,
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_WAVES,
                                       .down_filter = (char[]){"int_union"});
 
     for (int i = 1; i <= 10; i++)
@@ -400,7 +400,7 @@ TEST(a_wave_that_was_sent_in_part)
 {
     struct sim *sim =
         sim_launch("0(1(3,4),2)", .bytes_per_ms = 100, .budget = 64u << 10);
-    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT);
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_WAVES);
 
     for (uint32_t rank = 2; rank <= 4; rank++)
         CHECK_OK(sim_send_bytes(sim, rank, stream, 60000));
@@ -508,7 +508,7 @@ SCENARIO(scenario_16_10_end_sent_again, TREE)
 TEST(scenario_16_10_sync_lets_waves_go)
 {
     struct sim *sim = sim_launch("0(1,2)");
-    uint32_t stream = sim_open_stream(sim, .kind = STREAM_EXACT, .grow = true);
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_WAVES, .grow = true);
     uint32_t len = LIMIT_WINDOW_MAX / 2;
     char *bytes = calloc(1, len);
 

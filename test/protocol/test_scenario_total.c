@@ -17,7 +17,7 @@ static int part_of(uint32_t rank)
 
 static uint32_t open_total(struct sim *sim)
 {
-    return sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE,
+    return sim_open_filter(sim, "sum", .kind = STREAM_TOTAL,
                            .sync = COP_DO_NOT_WAIT);
 }
 
@@ -77,7 +77,7 @@ TEST(a_total_has_all_that_was_sent)
     for (unsigned sync = COP_WAIT_FOR_ALL; sync <= COP_TIME_OUT; sync++) {
         struct sim *sim = sim_launch(TREE);
         uint32_t stream = sim_open_filter(
-            sim, "sum", .kind = STREAM_CUMULATIVE, .sync = (enum cop_sync)sync,
+            sim, "sum", .kind = STREAM_TOTAL, .sync = (enum cop_sync)sync,
             .wave_timeout_ms = sync == COP_TIME_OUT ? 5 : 0);
 
         CHECK_IS(sim_state_now(sim, stream, NULL), 0);
@@ -99,7 +99,7 @@ TEST(a_dead_commnode_costs_nothing)
         for (uint64_t at_ms = 0; at_ms < 12; at_ms++) {
             struct sim *sim = sim_launch("0(1(2(5,6),3),4(7))");
             uint32_t stream =
-                sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
+                sim_open_filter(sim, "sum", .kind = STREAM_TOTAL);
             int total = 0;
 
             sim_kill_at(sim, victim, at_ms);
@@ -148,7 +148,7 @@ SCENARIO(an_opening_takes_one_total_on_each_link, "0(1(3,4,5,6),2)")
 
     sim_trace(sim, SIM_TRACE_FRAME);
     CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"sum"},
-                          .kind = STREAM_CUMULATIVE));
+                          .kind = STREAM_TOTAL));
     sim_run(sim, 100);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
     CU_ASSERT_EQUAL(sim_lines(sim, "] 1 <- *total"), 4);
@@ -200,7 +200,7 @@ SCENARIO(scenario_17_4_replace, "0(1(3,4,5,6),2)")
  * its link: the total has it, and it counts once. */
 SCENARIO(a_total_has_the_packets_that_wait, "0(1(2(5,6),3),4)")
 {
-    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL);
 
     sim_send_int(sim, 5, stream, 1);
     sim_send_int(sim, 6, stream, 10);
@@ -216,7 +216,7 @@ SCENARIO(a_total_has_the_packets_that_wait, "0(1(2(5,6),3),4)")
 /* The same if the link ends, and the member comes back on another one. */
 SCENARIO(packets_of_an_ended_link_are_not_joined, TREE)
 {
-    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE);
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL);
 
     sim_send_int(sim, 3, stream, part_of(3));
     sim_run(sim, 20);
@@ -519,7 +519,7 @@ SCENARIO(scenario_17_7_given_up, TREE)
 SCENARIO(a_joiner_counts_from_its_first_packet, "0(1(3),2)")
 {
     uint32_t stream =
-        sim_open_filter(sim, "sum", .grow = true, .kind = STREAM_CUMULATIVE);
+        sim_open_filter(sim, "sum", .grow = true, .kind = STREAM_TOTAL);
     uint32_t joiner;
 
     sim_send_int(sim, 3, stream, 7);
@@ -539,7 +539,7 @@ TEST(slow_calls_keep_totals_exact)
 {
     for (uint64_t at_ms = 0; at_ms < 60; at_ms += 3) {
         struct sim *sim = sim_launch("0(1(2(5,6),3),4(7))");
-        uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_CUMULATIVE,
+        uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL,
                                           .sync = COP_DO_NOT_WAIT);
 
         sim_set_filter_ms(sim, 0, 7);

@@ -1,0 +1,107 @@
+/* kinds.c - the operations of each kind of streams. */
+#include "protocol/state.h"
+#include "protocol/stream/exact.h"
+
+const struct stream_kind plain_kind = {
+    .has_states = true,
+    .is_lossy = true,
+    .open_branch = plain_open_branch,
+    .resumed = plain_resumed,
+    .leave = plain_leave,
+    .unlink = plain_unlink,
+    .take = plain_take,
+    .run = plain_run,
+    .packed = plain_packed,
+    .close = plain_close,
+    .orphaned = plain_orphaned,
+    .adopted = plain_adopted,
+    .count_anew = plain_count_anew,
+    .enter = plain_enter,
+};
+
+const struct stream_kind waves_kind = {
+    .syncs_by_wave = true,
+    .extra_len = FRAME_EXACT_LEN,
+    .refusal = "an exact stream has no states",
+    .begin = exact_begin,
+    .end = exact_end,
+    .open_branch = exact_open_branch,
+    .opened = exact_opened,
+    .resumed = exact_resumed,
+    .claimed = exact_claimed,
+    .trimmed = exact_trimmed,
+    .unlink = exact_unlink,
+    .take = exact_take,
+    .run = exact_run,
+    .is_stale = exact_is_stale,
+    .against = exact_against,
+    .stamp = exact_stamp,
+    .sent = exact_sent,
+    .accepts = retain_accepts,
+    .bytes = exact_bytes,
+    .close_read = retain_close,
+    .close = exact_close,
+    .orphaned = exact_orphaned,
+    .adopted = upward_claim_anew, /* RESUME goes first (16.9) */
+    .count_anew = exact_count_anew,
+    .count = exact_count,
+    .announce = exact_announce,
+    .claim_sent = exact_claim_sent,
+    .is_recounted = exact_is_recounted,
+    .beat = exact_beat,
+    .marker = retain_marker,
+    .settle = retain_settle,
+    .leaving = retain_leave,
+    .entered = accept_entered,
+    .lost = accept_lost,
+    .enter = retain_enter,
+    .sync_asked = accept_sync,
+    .sync_sent = accept_sync_sent,
+    .delays_sync = accept_delays_sync,
+    .named = accept_named,
+    .redo = exact_redo,
+    .snapshot = exact_snapshot,
+    .kept = retain_kept,
+};
+
+const struct stream_kind total_kind = {
+    .has_states = true,
+    .slots = CALL_JOIN,
+    .refusal = "a cumulative stream has no compensations",
+    .begin = totals_begin,
+    .end = totals_end,
+    .open_branch = plain_open_branch,
+    .resumed = plain_resumed,
+    .claimed = slot_claimed,
+    .settled = totals_settled,
+    .leave = plain_leave,
+    .part_ended = slot_end,
+    .unlink = plain_unlink,
+    .take = plain_take,
+    .run = totals_run,
+    .sort = totals_sort,
+    .waits = totals_wait,
+    .missed = totals_missed,
+    .packed = totals_packed,
+    .close = plain_close,
+    .orphaned = totals_orphaned,
+    .adopted = plain_adopted,
+    .count_anew = plain_count_anew,
+    .precedes_claim = totals_precede_claim,
+    .is_whole = totals_are_whole,
+    .beat = totals_beat,
+    .enter = plain_enter,
+};
+
+const struct stream_kind *kind_of(const struct stream_definition *definition)
+{
+    switch (definition->kind) {
+    case STREAM_WAVES:
+        return &waves_kind;
+    case STREAM_TOTAL:
+        return &total_kind;
+    case STREAM_PLAIN:
+        break;
+    }
+    return &plain_kind;
+}
