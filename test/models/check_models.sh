@@ -31,7 +31,6 @@ broken() { # broken NAME ARGS...: the search must find a violation
 
 case ${1:-quick} in
 quick)
-    clean recovery.py random 200
     clean settle.py random 120
     broken settle.py random 40 0 -m nocover
     broken settle.py random 200 0 -m mixed
@@ -53,8 +52,6 @@ quick)
     broken cumulative.py exhaust 0,1,0 crashes=1 sends=1 marks=1 -m overlap
     ;;
 full)
-    clean recovery.py random 3000
-    clean recovery.py table 4000
     clean settle.py random 3000
     clean settle.py exhaust 0,0 markers=2 sends=2
     clean settle.py exhaust 0,1,1 markers=1 sends=2 window=1

@@ -5,7 +5,7 @@
 Control packets: OPEN, PARAM(v, last), CLOSE(last), ENTER(rank, base).  Data packet n must be delivered to each member
 that was one when it was sent, once, in order, under the parameters that held when it was sent.  Links are FIFO; data
 leaves a node packet by packet (credit), control at once.  Resets and crashes make orphans, which are adopted anywhere.
-A claim is what recovery.py has: (set, received), here for both streams, told whenever it changes.
+A claim is (set, received), here for both streams, told whenever it changes.
 """
 from schedules import (BaseNode, BaseWorld, Model, Violation, LEAF, CHILD, PARENT, UP)
 
@@ -94,7 +94,7 @@ class World(BaseWorld):
         live = [m for m in self.members if m not in self.lost]
         if all(m in cover for m in live):
             new0 = min([cover[m][0] for m in live], default=r.pos0)
-            # as in recovery.py, the claims about sets are the least of each branch
+            # the claims about sets are the least of each branch
             if new0 > r.stable0:
                 self.stabilise(0, new0, r.stable)
         if 'enterlate' in self.mut:

@@ -5,7 +5,7 @@ KEYs: markers, data, sends (of each back-end), crashes, resets, ticks, joins, wi
 
 One wait_for_all stream whose filter is a set union.  Where it is timed, waves are not aligned: a node releases what has
 come at any time (its time-out may be over, and a call of another stream's filter may keep it from it), as an event.
-Downwards every node keeps all packets (recovery.py has retention and replay), so a cursor is enough here.
+Downwards every node keeps all packets (recovery.md has retention and replay), so a cursor is enough here.
 
     up    W(wave, items, sources, late)   a packet of a wave; takes credit
           C(level, items)                 compensation: on a new link with the sender's level, else passed on
