@@ -1,4 +1,4 @@
-/* footprint.c - the cost of an idle process. */
+/* footprint.c - the cost of a process, as /proc shows it. */
 #include "bench/footprint.h"
 
 #include <dirent.h>
@@ -10,8 +10,9 @@
 
 #include "bench/family.h"
 
-#define PATH_LEN 64
-#define LINE_LEN 512
+#define PATH_LEN   64
+#define LINE_LEN   512
+#define THREAD_LEN (PATH_LEN + NAME_MAX + 16)
 
 /* The sum of the numbers in the lines of `path` that begin with `key`. */
 static long sum_lines(const char *path, const char *key)
@@ -46,20 +47,71 @@ static long count_entries(const char *path)
     return count;
 }
 
-static long read_value(pid_t pid, enum footprint_what what)
+/* What one thread has done so far, from its folder in /proc. */
+static double read_wake_ups(const char *thread)
+{
+    char path[THREAD_LEN];
+    long count;
+
+    snprintf(path, sizeof(path), "%s/status", thread);
+    count = sum_lines(path, "voluntary_ctxt_switches");
+    return count > 0 ? (double)count : 0;
+}
+
+static double read_cpu_us(const char *thread)
+{
+    char path[THREAD_LEN];
+    double ns = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/schedstat", thread);
+    file = fopen(path, "re");
+    if (file && fscanf(file, "%lf", &ns) != 1)
+        ns = 0;
+    if (file)
+        fclose(file);
+    return ns / 1e3;
+}
+
+static double sum_threads(pid_t pid, double (*read)(const char *thread))
+{
+    char path[PATH_LEN + NAME_MAX];
+    struct dirent *entry;
+    double sum = 0;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    dir = opendir(path);
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%s", (int)pid,
+                 entry->d_name);
+        sum += read(path);
+    }
+    if (dir)
+        closedir(dir);
+    return sum;
+}
+
+static double read_value(pid_t pid, enum footprint_what what)
 {
     char path[PATH_LEN];
 
     switch (what) {
     case FOOTPRINT_PRIVATE_KIB:
         snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
-        return sum_lines(path, "Private_");
+        return (double)sum_lines(path, "Private_");
     case FOOTPRINT_THREADS:
         snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        return sum_lines(path, "Threads:");
+        return (double)sum_lines(path, "Threads:");
     case FOOTPRINT_DESCRIPTORS:
         snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-        return count_entries(path);
+        return (double)count_entries(path);
+    case FOOTPRINT_WAKE_UPS:
+        return sum_threads(pid, read_wake_ups);
+    case FOOTPRINT_CPU_US:
+        return sum_threads(pid, read_cpu_us);
     case FOOTPRINT_COUNT:
         break;
     }
@@ -68,7 +120,7 @@ static long read_value(pid_t pid, enum footprint_what what)
 
 static int measure_process(const struct process *process, struct sample *into)
 {
-    long value[FOOTPRINT_COUNT];
+    double value[FOOTPRINT_COUNT];
     int r = 0;
 
     for (int what = 0; what < FOOTPRINT_COUNT; what++) {
@@ -79,7 +131,7 @@ static int measure_process(const struct process *process, struct sample *into)
             return (int)value[what];
     }
     for (int what = 0; r == 0 && what < FOOTPRINT_COUNT; what++)
-        r = sample_add(&into[what], (double)value[what]);
+        r = sample_add(&into[what], value[what]);
     return r < 0 ? r : 1;
 }
 
@@ -100,41 +152,14 @@ int footprint_below(pid_t root, struct sample *inner, struct sample *leaf)
     return r < 0 ? r : taken;
 }
 
-/* The processor time of all threads of a process. */
-static double cpu_of(pid_t pid)
-{
-    char path[PATH_LEN + NAME_MAX];
-    struct dirent *entry;
-    double sum_ns = 0;
-    DIR *dir;
-
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    dir = opendir(path);
-    while (dir && (entry = readdir(dir))) {
-        double ns = 0;
-        FILE *file;
-
-        snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid,
-                 entry->d_name);
-        file = fopen(path, "re");
-        if (file && fscanf(file, "%lf", &ns) == 1)
-            sum_ns += ns;
-        if (file)
-            fclose(file);
-    }
-    if (dir)
-        closedir(dir);
-    return sum_ns / 1e3;
-}
-
 double footprint_cpu_us(pid_t root)
 {
-    double sum_us = cpu_of(root);
+    double sum_us = sum_threads(root, read_cpu_us);
     struct family family;
     int r = family_read(&family, root);
 
     for (size_t i = 0; r == 0 && i < family.count; i++)
-        sum_us += cpu_of(family.list[i].pid);
+        sum_us += sum_threads(family.list[i].pid, read_cpu_us);
     family_fini(&family);
     return sum_us;
 }

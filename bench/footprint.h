@@ -1,4 +1,4 @@
-/* footprint.h - the cost of an idle process. */
+/* footprint.h - the cost of a process, as /proc shows it. */
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,9 @@ enum footprint_what {
     FOOTPRINT_PRIVATE_KIB, /* memory that it does not share */
     FOOTPRINT_THREADS,
     FOOTPRINT_DESCRIPTORS,
-    FOOTPRINT_COUNT, /* how many there are */
+    FOOTPRINT_WAKE_UPS, /* of all its threads, so far: they waited */
+    FOOTPRINT_CPU_US,   /* so far; 0 if the kernel does not report it */
+    FOOTPRINT_COUNT,    /* how many there are */
 };
 
 /* Measure every process below `root`, without `root`: processes with children
