@@ -7,9 +7,8 @@
  * The front-end launches the topology TREE, sums the back-ends' ranks, shuts
  * down, and prints the sum and the number of contributors. With "skip" the
  * launch skips dead hosts, and the missing nodes are printed. With "poison" a
- * filter crashes a commnode first, and the event is printed. If FAR_TREE_TIMES
- * is set, it prints the duration of the launch; if FAR_TREE_STAYS is set, it
- * reports events until the end of its input. */
+ * filter crashes a commnode first, and the event is printed. If FAR_TREE_STAYS
+ * is set, it reports events until the end of its input. */
 #include <coppice/coppice.h>
 
 #include <err.h>
@@ -18,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "test/frontend/poison.h"
@@ -126,21 +124,12 @@ static uint32_t read_ms(const char *name)
     return text ? (uint32_t)atoi(text) : 0;
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 int main(int argc, char **argv)
 {
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
     struct cop_absentee who = COP_ABSENTEE_INIT;
     struct cop_error error;
-    double begin = seconds_now();
     bool skips, poisons;
     int r;
 
@@ -172,8 +161,6 @@ int main(int argc, char **argv)
         errx(1, "%s", error.text);
     for (size_t i = 0; cop_network_missing(network, i, &who) == 0; i++)
         printf("missing %u on %s: %s\n", who.rank, who.host, who.reason);
-    if (getenv("FAR_TREE_TIMES"))
-        printf("ready %.3f\n", seconds_now() - begin);
     if (poisons)
         crash_commnode(network);
     sum_ranks(network);
