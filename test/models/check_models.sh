@@ -31,11 +31,6 @@ broken() { # broken NAME ARGS...: the search must find a violation
 
 case ${1:-quick} in
 quick)
-    clean settle.py random 120
-    broken settle.py random 40 0 -m nocover
-    broken settle.py random 200 0 -m mixed
-    clean control.py random 120
-    broken control.py random 20 0 -m datafirst
     clean exact.py random 100
     clean exact.py exhaust 0 joins=1 crashes=1 sends=1
     clean exact.py exhaust 0 joins=1 marks=1 data=1 sends=0
@@ -52,13 +47,6 @@ quick)
     broken cumulative.py exhaust 0,1,0 crashes=1 sends=1 marks=1 -m overlap
     ;;
 full)
-    clean settle.py random 3000
-    clean settle.py exhaust 0,0 markers=2 sends=2
-    clean settle.py exhaust 0,1,1 markers=1 sends=2 window=1
-    clean settle.py exhaust 0,1,1 markers=1 sends=2 window=2 timed=1
-    clean settle.py table 4000
-    clean control.py random 1500
-    clean control.py table 1500
     clean exact.py random 3000
     clean exact.py exhaust 0,1 crashes=1 sends=1 giveups=1
     clean exact.py exhaust 0,0,1 crashes=1 sends=1
