@@ -66,11 +66,9 @@ static bool is_over(const struct tree *tree)
 {
     for (uint32_t i = 0; i < tree->end_count; i++) {
         uint32_t node = tree->ends[i].node;
-        const char *function = tree_function(tree, node);
 
         if (!tree_is_not_walked(tree, node) &&
-            strcmp(function, FRAME_EXITED) != 0 &&
-            strncmp(function, FRAME_ZOMBIE, strlen(FRAME_ZOMBIE)) != 0)
+            tree_note(tree, node) != NOTE_ENDED)
             return false;
     }
     return true;

@@ -88,7 +88,8 @@ static bool is_skipped(const struct resolving *resolving, uint32_t number)
  * start-up code. */
 static bool is_note(const struct tree *tree, uint32_t number)
 {
-    return function_of(tree, number)[0] == '[' && !module_of(tree, number)[0];
+    return tree->frames[number].note.kind != NOTE_NONE &&
+           !module_of(tree, number)[0];
 }
 
 /* `function` with the address of frame `number`, "f [a.out+0x12]"; without a

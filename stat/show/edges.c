@@ -2,35 +2,16 @@
 #include "stat/show/edges.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "stat/list.h"
 
 /* No walk along the edges has come there yet. */
 #define UNSEEN 0
 
-/* Read the note `text`. Returns whether it describes a wait. */
-static bool read_note(struct edge *edge, const char *text)
+static struct note note_of(const struct tree *tree, uint32_t node)
 {
-    int len = 0;
-
-    if (sscanf(text, "[thread %d waits for thread %d]%n", &edge->from,
-               &edge->to, &len) == 2 &&
-        len > 0) {
-        edge->threads = true;
-        return edge->from > 0 && edge->to > 0;
-    }
-    len = 0;
-    edge->receives =
-        sscanf(text, "[from rank %d]%n", &edge->to, &len) == 1 && len > 0;
-    if (!edge->receives) {
-        len = 0;
-        if (sscanf(text, "[to rank %d]%n", &edge->to, &len) != 1)
-            len = 0;
-    }
-    return len > 0 && edge->to >= 0;
+    return tree->frames[tree->nodes[node].frame].note;
 }
 
 static int by_edge(const void *a, const void *b)
@@ -73,18 +54,24 @@ int edges_find(struct edge **out, size_t *count, const struct tree *tree)
 
     *count = 0;
     for (node = 0; r == 0 && node < tree->node_count; node++) {
-        struct edge edge = {.node = node};
+        struct note note = note_of(tree, node), tag = {NOTE_NONE, {0, 0}};
+        struct edge edge = {.node = node, .receives = note.kind == NOTE_FROM};
         uint32_t depth = tree->nodes[node].depth;
         uint32_t behind = node + tree->nodes[node].size;
 
         above[depth] = node;
         while (end < tree->end_count && tree->ends[end].node < node)
             end++;
-        if (!read_note(&edge, tree_function(tree, node)))
+        if (note.kind != NOTE_THREAD && note.kind != NOTE_FROM &&
+            note.kind != NOTE_TO)
             continue;
+        edge.threads = note.kind == NOTE_THREAD;
+        edge.from = edge.threads ? note.numbers[0] : 0;
+        edge.to = note.numbers[edge.threads];
         if (depth > 0 && !edge.threads)
-            edge.tagged = sscanf(tree_function(tree, above[depth - 1]),
-                                 "[tag %d]", &edge.tag) == 1;
+            tag = note_of(tree, above[depth - 1]);
+        edge.tagged = tag.kind == NOTE_TAG;
+        edge.tag = tag.numbers[0];
         /* A note such as "[running]" may be below it. */
         for (; r == 0 && end < tree->end_count && tree->ends[end].node < behind;
              end++)

@@ -57,6 +57,7 @@ static char *append_group(char *text,
         return columns_append(text, " move%s, but %s never seen outside %s",
                               one ? "s" : "", one ? "was" : "were", place);
     case DOING_NOTE:
+    case DOING_OVER:
         return columns_append(text, ": %s", place);
     }
     return text;
@@ -236,14 +237,6 @@ static char *append_ranks(char *text, const struct judging *judging)
     return text;
 }
 
-/* Whether the tasks of `group` have ended. */
-static bool has_ended(const struct group *group)
-{
-    return group->doing == DOING_NOTE &&
-           (strcmp(group->place, FRAME_EXITED) == 0 ||
-            strncmp(group->place, FRAME_ZOMBIE, strlen(FRAME_ZOMBIE)) == 0);
-}
-
 /* Append whether a task that has not ended has moved, and in how many
  * samples. */
 static char *append_evidence(char *text, const struct judging *judging)
@@ -256,7 +249,7 @@ static char *append_evidence(char *text, const struct judging *judging)
     int r = 0;
 
     for (; group && r == 0; group = group->hh.next)
-        if (has_ended(group)) {
+        if (group->doing == DOING_OVER) {
             r = tasks_change(&alive, TASKS_MINUS, group->tasks);
             other = "other ";
         }

@@ -93,17 +93,18 @@ char *judging_append_place(char *text,
 {
     const struct report *report = judging->report;
     uint32_t called, user = user_of(&called, judging, node, true);
-    const char *function;
+    uint32_t named;
 
     if (!report_file(report, user)[0] || is_of_library(judging, user))
         user = user_of(&called, judging, node, false);
-    function = report_function(report, named_below(report, user, called, node));
+    named = named_below(report, user, called, node);
     if (!report_file(report, user)[0])
         return picture_append_function(
             text, plain_name(report_function(report, node)));
-    if (called == user || function[0] == '[')
+    if (called == user || tree_note(report->tree, named) != NOTE_NONE)
         return picture_append(text, report, user);
-    text = picture_append_function(text, plain_name(function));
+    text = picture_append_function(text,
+                                   plain_name(report_function(report, named)));
     text = columns_append(text, " (");
     text = picture_append_function(text, report_function(report, user));
     return append_source(columns_append(text, ", "), report, user, called);
@@ -157,11 +158,11 @@ static bool is_outermost(const struct judging *judging, uint32_t node)
     return true;
 }
 
-/* Whether `function` is a note that stands for a whole process. */
-static bool is_state(const char *function)
+/* Whether a note stands for a whole process. */
+static bool is_state(enum note_kind note)
 {
-    return function[0] == '[' && strcmp(function, FRAME_RUNNING) != 0 &&
-           strncmp(function, FRAME_THREAD, strlen(FRAME_THREAD)) != 0;
+    return note != NOTE_NONE && note != NOTE_RUNNING &&
+           note != NOTE_THREAD_NAME;
 }
 
 /* Append the function of the program that has called `node`: the loop may be
@@ -190,23 +191,23 @@ static int find_doing(enum doing *doing,
 {
     const struct report *report = judging->report;
     uint32_t node = class_place(judging, i), kept;
-    const char *top = report_function(report, report_top(report, node));
+    uint32_t top = report_top(report, node);
+    enum note_kind note = tree_note(report->tree, top);
     int r = movers_never_left(&kept, report, i);
 
     if (r < 0)
         return r;
     *doing = DOING_NOTHING;
-    if (is_state(top)) {
-        *doing = DOING_NOTE;
+    if (is_state(note)) {
+        *doing = note == NOTE_ENDED ? DOING_OVER : DOING_NOTE;
     } else if (report_unchanged(report, report->classes->sets[i]) > 0) {
         *doing = DOING_WAIT;
     } else if (r > 0) {
         *doing = is_outermost(judging, kept) ? DOING_MOVE : DOING_LOOP;
         node = kept;
     }
-    *place = *doing == DOING_NOTE
-                 ? strdup(top)
-                 : judging_append_place(strdup(""), judging, node);
+    *place = is_state(note) ? strdup(report_function(report, top))
+                            : judging_append_place(strdup(""), judging, node);
     if (*doing == DOING_LOOP)
         *place = append_caller(*place, judging, node);
     return *place ? 0 : -ENOMEM;

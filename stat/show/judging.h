@@ -23,7 +23,8 @@ enum doing {
     DOING_MOVE,
     DOING_LOOP, /* they move, and were only seen in a function that another
                    function of the program has called */
-    DOING_NOTE, /* the place is a note, such as "[zombie: exited]" */
+    DOING_NOTE, /* the place is a note, such as "[no stack]" */
+    DOING_OVER, /* the same of a process that has ended: "[exited]" */
 };
 
 /* Tasks that do one thing at one place. */

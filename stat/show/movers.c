@@ -22,12 +22,10 @@ struct below {
  * waits in a call of a runtime. */
 static bool is_still(const struct report *report, const struct tree_end *end)
 {
-    const char *function = tree_function(report->tree, end->node);
-
     return end->samples >= report->source.samples &&
            (runtime_is_call(
                 tree_function(report->tree, report->shown[end->node])) ||
-            strcmp(function, FRAME_RUNNING) != 0);
+            tree_note(report->tree, end->node) != NOTE_RUNNING);
 }
 
 /* Find where the movers were below the top-level node `top`. */
@@ -115,7 +113,7 @@ static int find_deepest(uint32_t *out,
                                               tasks_count(movers))
             continue;
         node = common_node(report, top, &below);
-        if (tree_function(tree, node)[0] == '[')
+        if (tree_note(tree, node) != NOTE_NONE)
             continue;
         if (!found || tree->nodes[node].depth > tree->nodes[*out].depth)
             *out = node;

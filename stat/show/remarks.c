@@ -2,17 +2,6 @@
 #include "stat/show/remarks.h"
 
 #include <stdio.h>
-#include <string.h>
-
-#include "stat/tree/frame.h"
-
-/* Whether the note has no place, since the kernel does not tell it. */
-static bool has_no_place(const char *function)
-{
-    return strcmp(function, FRAME_STUCK FRAME_STUCK_SOMEWHERE "]") == 0 ||
-           strcmp(function, "[sleeping]") == 0 ||
-           strcmp(function, "[uninterruptible]") == 0;
-}
 
 int remarks_find(const struct report *report, gather_say_fn say)
 {
@@ -21,7 +10,7 @@ int remarks_find(const struct report *report, gather_say_fn say)
     char line[384];
     int r;
 
-    r = report_tasks(&nowhere, report->tree, has_no_place);
+    r = report_tasks(&nowhere, report->tree, NOTE_NOWHERE);
     if (r == 0 && tasks_count(report->cut) > 0) {
         snprintf(line, sizeof(line),
                  "stacks are cut, because --max-stop had passed; give it more "

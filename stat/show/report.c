@@ -216,7 +216,7 @@ static uint32_t find_outlier_most(const struct report *report)
 
 int report_tasks(struct tasks **out,
                  const struct tree *tree,
-                 bool (*is)(const char *))
+                 enum note_kind kind)
 {
     struct tasks *found = NULL;
     uint32_t end = 0, node;
@@ -226,7 +226,7 @@ int report_tasks(struct tasks **out,
     for (node = 0; r == 0 && node < tree->node_count; node++) {
         uint32_t behind = node + tree->nodes[node].size;
 
-        if (!is(tree_function(tree, node)))
+        if (tree_note(tree, node) != kind)
             continue;
         while (end < tree->end_count && tree->ends[end].node < node)
             end++;
@@ -240,12 +240,6 @@ int report_tasks(struct tasks **out,
     }
     *out = found;
     return 0;
-}
-
-static bool is_given_up(const char *function)
-{
-    return strncmp(function, FRAME_GIVEN_UP, strlen(FRAME_GIVEN_UP)) == 0 ||
-           (function[0] == '[' && strstr(function, FRAME_LEFT_OUT "]"));
 }
 
 /* Find the tasks that were requested but not walked. Returns 0 or -ENOMEM. */
@@ -270,7 +264,7 @@ static int find_left_out(struct report *report)
                              tree->ends[end].tasks);
     if (report->asked == 0)
         report->asked = tasks_count(report->everyone);
-    return r < 0 ? r : report_tasks(&report->cut, tree, is_given_up);
+    return r < 0 ? r : report_tasks(&report->cut, tree, NOTE_GIVEN_UP);
 }
 
 /* Make the sentence; NULL without memory. */

@@ -134,11 +134,10 @@ const char *report_caller(uint32_t *line,
                           const struct report *report,
                           uint32_t node);
 
-/* Find the tasks at and below the nodes whose functions satisfy `is`. Returns 0
- * or -ENOMEM. */
+/* Find the tasks at and below the nodes of this kind. Returns 0 or -ENOMEM. */
 int report_tasks(struct tasks **out,
                  const struct tree *tree,
-                 bool (*is)(const char *function));
+                 enum note_kind kind);
 
 /* The name of the host of `task`, and its pid; NULL and 0 if not known. */
 const char *report_host(const struct report *report, uint32_t task);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stat/show/columns.h"
+#include "stat/tree/note.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
@@ -128,7 +129,7 @@ char *short_name(const char *function)
     size_t len = strlen(function), begin, parameters;
     char *out, *end;
 
-    if (columns_of(function) <= SHORT_COLUMNS || function[0] == '[' ||
+    if (columns_of(function) <= SHORT_COLUMNS || note_is(function) ||
         !strpbrk(function, "<("))
         return strdup(function);
     parameters = find_parameters(function);

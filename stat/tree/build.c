@@ -297,7 +297,8 @@ static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
                                     place->line,
                                     place->key.module->number,
                                     place->key.offset,
-                                    place->key.not_walked};
+                                    place->key.not_walked,
+                                    note_read(place->key.function->text)};
         sorted[i]->frame = tree->frame_count - 1;
     }
 }

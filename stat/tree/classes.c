@@ -67,7 +67,7 @@ static void find_places(struct sweep *sweep,
             const char *function = tree_function(tree, node);
 
             /* Notes, such as a thread's name, may be above it. */
-            outer = top->depth + (function[0] == '[');
+            outer = top->depth + (tree_note(tree, node) != NOTE_NONE);
             own = runtime_is_thread(function);
             idle[top->depth] = runtime_is_pool(function);
         } else {

@@ -94,8 +94,7 @@ static bool stands(const struct tree *tree, uint32_t node, uint32_t task)
 
         if (end->node < node || end->node >= behind ||
             !tasks_has(end->tasks, task) ||
-            (seen == 1 &&
-             strcmp(tree_function(tree, end->node), FRAME_RUNNING) == 0))
+            (seen == 1 && tree_note(tree, end->node) == NOTE_RUNNING))
             continue;
         if (end->current && moved < seen)
             return true;

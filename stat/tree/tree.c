@@ -80,6 +80,11 @@ const char *tree_function(const struct tree *tree, uint32_t node)
     return tree->strings[tree->frames[tree->nodes[node].frame].function];
 }
 
+enum note_kind tree_note(const struct tree *tree, uint32_t node)
+{
+    return tree->frames[tree->nodes[node].frame].note.kind;
+}
+
 bool tree_is_not_walked(const struct tree *tree, uint32_t node)
 {
     return tree->frames[tree->nodes[node].frame].not_walked;

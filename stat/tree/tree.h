@@ -22,6 +22,7 @@
 #include <coppice/packet.h>
 
 #include "stat/tree/frame.h"
+#include "stat/tree/note.h"
 #include "stat/tree/tasks.h"
 
 /* Deepest stack, in frames. */
@@ -35,6 +36,7 @@ struct tree_frame {
     uint32_t module;
     uint64_t offset;
     bool not_walked;
+    struct note note; /* what `function` says: not part of the value */
 };
 
 /* A frame below the frames above it. Its children follow it. */
@@ -144,6 +146,9 @@ struct frame tree_frame(const struct tree *tree, uint32_t number);
 
 /* The function of `node`; if tasks could not be walked, the reason. */
 const char *tree_function(const struct tree *tree, uint32_t node);
+
+/* What `node` is if it is no place. */
+enum note_kind tree_note(const struct tree *tree, uint32_t node);
 
 /* Whether `node` stands for tasks that could not be walked. It is then at the
  * top level, and has no children. */

@@ -91,14 +91,12 @@ static struct tree_frame frame_mapped(const struct tree *tree,
                                       uint32_t frame,
                                       const struct map *map)
 {
-    const struct tree_frame *from = &tree->frames[frame];
+    struct tree_frame mapped = tree->frames[frame];
 
-    return (struct tree_frame){map->strings[from->function],
-                               map->strings[from->file],
-                               from->line,
-                               map->strings[from->module],
-                               from->offset,
-                               from->not_walked};
+    mapped.function = map->strings[mapped.function];
+    mapped.file = map->strings[mapped.file];
+    mapped.module = map->strings[mapped.module];
+    return mapped;
 }
 
 static void join_frames(struct tree *tree,

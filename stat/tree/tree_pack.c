@@ -321,6 +321,7 @@ static int read_frames(struct tree *tree, struct reader *reader)
         frame->module = (uint32_t)read_number(reader, last);
         frame->offset = read_number(reader, UINT64_MAX);
         frame->not_walked = read_number(reader, 1);
+        frame->note = note_read(tree->strings[frame->function]);
         if (i > 0 && tree_frame_compare(frame - 1, frame) >= 0)
             return -EBADMSG;
         if (frame->not_walked && !is_reason(tree, i))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stat/table.h"
+#include "stat/tree/note.h"
 #include "stat/walk/runtime.h"
 
 /* Bytes of a symbol that suffice to find its kind. */
@@ -89,7 +90,7 @@ int kinds_find(enum kind *out,
 
     *symbol = "";
     if (frame->function[0]) {
-        *out = frame->function[0] == '[' ? KIND_START : KIND_PROGRAM;
+        *out = note_is(frame->function) ? KIND_START : KIND_PROGRAM;
         return 0;
     }
     HASH_FIND(hh, kinds->found, &address, sizeof(address), known);

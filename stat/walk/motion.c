@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stat/table.h"
+#include "stat/tree/note.h"
 #include "stat/walk/thread.h"
 
 /* How often a sleeping thread leaves the processor when it is stopped and
@@ -142,7 +143,7 @@ int motion_part(struct motion_part *out,
     size_t i;
     int r;
 
-    while (count > 0 && frames[count - 1].function[0] == '[')
+    while (count > 0 && note_is(frames[count - 1].function))
         count--; /* the scheduler's state */
     for (i = 0; i < count; i++) {
         r = kinds_find(&kind, &symbol, kinds, names, &frames[i]);

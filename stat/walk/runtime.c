@@ -103,7 +103,7 @@ bool runtime_is_own(const struct tree *tree, uint32_t node)
 {
     uint32_t behind = node + tree->nodes[node].size, child = node + 1;
 
-    if (tree_function(tree, node)[0] != '[')
+    if (tree_note(tree, node) == NOTE_NONE)
         return runtime_is_thread(tree_function(tree, node));
     while (child < behind && runtime_is_own(tree, child))
         child += tree->nodes[child].size;
