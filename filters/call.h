@@ -1,4 +1,4 @@
-/* call.h - one call of a filter; private to the loader. */
+/* call.h - one call of a filter; private to the loader and its slots. */
 #pragma once
 
 #include "filters/loader.h"
@@ -6,10 +6,11 @@
 struct cop_filter_call {
     const struct node_call *call;
     const struct loader_node *node;
-    const struct loader *loader;
     const struct cop_filter *filter;
-    size_t packet_count; /* 0 while a state is made */
-    bool is_partial;     /* its output is not for the application */
+    struct cop_packet *const *packets;
+    size_t packet_count;                  /* 0 while a state is made */
+    struct cop_packet *const *parameters; /* the loader's at any time */
+    bool is_partial; /* its output is not for the application */
     struct loader_output *output;
 };
 

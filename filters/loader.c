@@ -2,11 +2,11 @@
 #include "filters/loader.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "filters/call.h"
 #include "filters/plugin.h"
 #include "filters/slots.h"
 #include "wire/packet.h"
@@ -15,6 +15,7 @@
 struct instance {
     struct plugin *plugin; /* NULL: no filter */
     const struct cop_filter *filter;
+    bool is_upward;
     bool is_ready;   /* `state` has been made */
     bool has_joined; /* a join filter's `state` is not the empty one */
     void *state;
@@ -33,192 +34,6 @@ struct loader {
     struct cop_packet *refused; /* parameters that `init` has refused */
     bool is_proved;             /* `init` has taken parameters */
 };
-
-/* ---- output ---- */
-
-static void frames_clear(struct frame *frames, size_t *count)
-{
-    for (size_t i = 0; i < *count; i++)
-        frame_fini(&frames[i]);
-    *count = 0;
-}
-
-static void output_drop(struct loader_output *output)
-{
-    frames_clear(output->up, &output->up_count);
-    frames_clear(output->down, &output->down_count);
-}
-
-void loader_output_clear(struct loader_output *output)
-{
-    output_drop(output);
-    output->text[0] = '\0';
-}
-
-void loader_output_fini(struct loader_output *output)
-{
-    loader_output_clear(output);
-    free(output->up);
-    free(output->down);
-    memset(output, 0, sizeof(*output));
-}
-
-/* Append `frame`, which is taken, also on error. */
-static int frames_add(struct frame **frames,
-                      size_t *count,
-                      size_t *room,
-                      struct frame frame)
-{
-    struct frame *grown;
-    size_t wanted;
-
-    if (*count == *room) {
-        wanted = *room ? 2 * *room : 4;
-        grown = reallocarray(*frames, wanted, sizeof(**frames));
-        if (!grown) {
-            frame_fini(&frame);
-            return -ENOMEM;
-        }
-        *frames = grown;
-        *room = wanted;
-    }
-    (*frames)[(*count)++] = frame;
-    return 0;
-}
-
-static int output_add(struct loader_output *output,
-                      bool upward,
-                      struct frame frame)
-{
-    if (upward)
-        return frames_add(&output->up, &output->up_count, &output->up_room,
-                          frame);
-    return frames_add(&output->down, &output->down_count, &output->down_room,
-                      frame);
-}
-
-/* Set the reason, unless there is one already: the first one counts. */
-static int output_fail(struct loader_output *output,
-                       const struct cop_filter *filter,
-                       int code)
-{
-    if (output->text[0] == '\0')
-        snprintf(output->text, sizeof(output->text), "%s: %s", filter->name,
-                 strerror(-code));
-    return code;
-}
-
-/* ---- the functions of coppice/filter.h ---- */
-
-size_t cop_filter_packet_count(const struct cop_filter_call *call)
-{
-    return call->packet_count;
-}
-
-const struct cop_packet *cop_filter_packet(const struct cop_filter_call *call,
-                                           size_t index)
-{
-    return index < call->packet_count ? call->loader->packets[index] : NULL;
-}
-
-uint32_t cop_filter_inlet(const struct cop_filter_call *call, size_t index)
-{
-    return index < call->packet_count ? call->call->inlets[index] : RANK_NONE;
-}
-
-static int emit_packet(struct cop_filter_call *call,
-                       struct cop_packet *packet,
-                       bool upward)
-{
-    const struct frame *frame = packet_frame(packet);
-    int r;
-
-    r = output_add(call->output, upward,
-                   (struct frame){
-                       .type = FRAME_DATA,
-                       .tag = frame->tag,
-                       .origin = frame->origin == RANK_NONE ? call->node->rank
-                                                            : frame->origin,
-                       .payload = payload_ref(frame->payload),
-                   });
-    cop_packet_free(packet);
-    return r;
-}
-
-int cop_filter_emit(struct cop_filter_call *call, struct cop_packet *packet)
-{
-    return emit_packet(call, packet, call->call->upward);
-}
-
-int cop_filter_emit_against(struct cop_filter_call *call,
-                            struct cop_packet *packet)
-{
-    return emit_packet(call, packet, !call->call->upward);
-}
-
-int cop_filter_fail(struct cop_filter_call *call, const char *format, ...)
-{
-    char *text = call->output->text;
-    size_t room = sizeof(call->output->text);
-    va_list args;
-    int len;
-
-    if (text[0] != '\0')
-        return -EPROTO;
-    len = snprintf(text, room, "%s: ", call->filter->name);
-    if (len < 0 || (size_t)len >= room)
-        return -EPROTO;
-    va_start(args, format);
-    vsnprintf(text + len, room - (size_t)len, format, args);
-    va_end(args);
-    return -EPROTO;
-}
-
-const struct cop_packet *cop_filter_parameters(
-    const struct cop_filter_call *call)
-{
-    return call->loader->parameters;
-}
-
-bool cop_filter_is_upward(const struct cop_filter_call *call)
-{
-    return call->call->upward;
-}
-
-uint64_t cop_filter_wave(const struct cop_filter_call *call)
-{
-    return call->call->sequence & PACKET_WAVE_MASK;
-}
-
-uint32_t cop_filter_contributors(const struct cop_filter_call *call)
-{
-    return call->call->contributors;
-}
-
-uint32_t cop_filter_rank(const struct cop_filter_call *call)
-{
-    return call->node->rank;
-}
-
-uint32_t cop_filter_depth(const struct cop_filter_call *call)
-{
-    return call->node->depth;
-}
-
-uint32_t cop_filter_child_count(const struct cop_filter_call *call)
-{
-    return call->call->child_count;
-}
-
-bool cop_filter_is_root(const struct cop_filter_call *call)
-{
-    return call->node->role == NODE_FRONTEND && !call->is_partial;
-}
-
-bool cop_filter_is_leaf(const struct cop_filter_call *call)
-{
-    return call->node->role == NODE_BACKEND;
-}
 
 /* ---- loading ---- */
 
@@ -333,6 +148,7 @@ int loader_new(struct loader **out,
     loader = calloc(1, sizeof(*loader));
     if (!loader)
         return cop_error_set(error, -ENOMEM, "out of memory");
+    loader->up.is_upward = true;
     r = instance_init(&loader->up, directories,
                       loader_up_name(definition, role), error);
     if (r < 0)
@@ -394,38 +210,6 @@ const char *loader_why_not_recoverable(const struct loader *loader)
 
 /* ---- running ---- */
 
-int call_new_state(void **state, struct cop_filter_call *call)
-{
-    size_t packet_count = call->packet_count;
-    int r;
-
-    *state = NULL;
-    if (!call->filter->init)
-        return 0;
-    call->packet_count = 0;
-    r = call_result(call, "init", call->filter->init(state, call));
-    call->packet_count = packet_count;
-    return r;
-}
-
-int call_fail(struct cop_filter_call *call, int code)
-{
-    return output_fail(call->output, call->filter, code);
-}
-
-int call_result(struct cop_filter_call *call, const char *function, int result)
-{
-    if (result > 0) {
-        cop_filter_fail(call,
-                        "%s returned %d; it may return 0 or a negative errno",
-                        function, result);
-        return -EINVAL;
-    }
-    if (result < 0)
-        cop_filter_fail(call, "%s: %s", function, strerror(-result));
-    return result;
-}
-
 /* Run a wave filter. If it fails, its output is dropped. */
 static int run_filter(struct instance *instance, struct cop_filter_call *call)
 {
@@ -434,7 +218,7 @@ static int run_filter(struct instance *instance, struct cop_filter_call *call)
     r = call_result(call, "filter",
                     instance->filter->filter(instance->state, call));
     if (r < 0)
-        output_drop(call->output);
+        loader_output_drop(call->output);
     return r;
 }
 
@@ -446,9 +230,8 @@ static int join_wave(void *wave, struct cop_filter_call *call)
     int r;
 
     for (size_t i = 0; i < call->packet_count; i++) {
-        r = call_result(
-            call, "join",
-            call->filter->join(wave, call->loader->packets[i], call));
+        r = call_result(call, "join",
+                        call->filter->join(wave, call->packets[i], call));
         if (r < 0 && first == 0)
             first = r;
     }
@@ -499,7 +282,7 @@ static int run_join(struct instance *instance, struct cop_filter_call *call)
         r = cop_filter_emit(call, packet);
         packet = NULL; /* taken */
         if (r < 0)
-            output_fail(call->output, filter, r);
+            loader_output_fail(call->output, filter, r);
     }
     cop_packet_free(packet);
     filter->free(wave);
@@ -549,13 +332,13 @@ static int instance_begin(struct instance *instance,
 
     if (!instance->filter)
         return 0;
-    what.upward = instance == &call->loader->up;
+    what.upward = instance->is_upward;
     given.call = &what;
     given.filter = instance->filter;
     r = call_new_state(&state, &given);
-    output_drop(given.output);
+    loader_output_drop(given.output);
     if (r < 0)
-        return output_fail(given.output, instance->filter, r);
+        return loader_output_fail(given.output, instance->filter, r);
     if (keeps) {
         instance->state = state;
         instance->is_ready = true;
@@ -634,7 +417,8 @@ static int pass_inputs_on(const struct node_call *call,
     int r;
 
     for (size_t i = 0; i < call->input_count; i++) {
-        r = output_add(output, call->upward, frame_ref(&call->inputs[i]));
+        r = loader_output_add(output, call->upward,
+                              frame_ref(&call->inputs[i]));
         if (r < 0)
             return r;
     }
@@ -692,8 +476,8 @@ static int call_state(struct loader *loader, struct loader_output *output)
     int r = loader_state(loader, &frame);
 
     if (r < 0)
-        return output_fail(output, loader->up.filter, r);
-    return r == 0 ? 0 : output_add(output, true, frame);
+        return loader_output_fail(output, loader->up.filter, r);
+    return r == 0 ? 0 : loader_output_add(output, true, frame);
 }
 
 /* A call for `init`: make the states, or prove new parameters. */
@@ -705,7 +489,7 @@ static int call_init(struct loader *loader, const struct cop_filter_call *call)
 
     r = parameters_make(loader, call->call->parameters, call);
     if (r < 0)
-        return output_fail(call->output, filter, r);
+        return loader_output_fail(call->output, filter, r);
     if (!loader->is_proved)
         r = loader_begin(loader, true, call);
     loader->is_proved = r >= 0;
@@ -721,9 +505,9 @@ int loader_call(struct loader *loader,
     struct cop_filter_call given = {
         .call = call,
         .node = node,
-        .loader = loader,
         .filter = instance->filter,
         .packet_count = call->input_count,
+        .parameters = &loader->parameters,
         .output = output,
     };
     int r;
@@ -739,8 +523,9 @@ int loader_call(struct loader *loader,
     if (r >= 0)
         r = packets_make(loader, call);
     if (r < 0)
-        return output_fail(output, instance->filter, r);
-    r = call->slots ? slots_call(&loader->slots, loader->packets, &given)
+        return loader_output_fail(output, instance->filter, r);
+    given.packets = loader->packets;
+    r = call->slots ? slots_call(&loader->slots, &given)
                     : run_instance(instance, &given);
     for (size_t i = 0; i < call->input_count; i++)
         cop_packet_free(loader->packets[i]);

@@ -9,8 +9,8 @@
 
 #include <coppice/filter.h>
 
+#include "filters/output.h"
 #include "protocol/node.h"
-#include "wire/limits.h"
 
 struct loader; /* opaque */
 
@@ -20,24 +20,6 @@ struct loader_node {
     uint32_t rank;
     uint32_t depth;
 };
-
-/* The output of a call. Caller's storage, all zero at first, and reused by
- * later calls. The caller sets the payload of a frame that it takes to NULL. */
-struct loader_output {
-    struct frame *up; /* tag, origin and payload of each */
-    size_t up_count;
-    size_t up_room;
-    struct frame *down;
-    size_t down_count;
-    size_t down_room;
-    char text[LIMIT_TEXT]; /* "": no error */
-};
-
-/* Release the frames that were not taken. The storage is kept. */
-void loader_output_clear(struct loader_output *output);
-
-/* Release the frames and free the storage. */
-void loader_output_fini(struct loader_output *output);
 
 /* The name of the upstream filter for nodes of `role`; "": none. */
 const char *loader_up_name(const struct stream_definition *definition,

@@ -94,9 +94,7 @@ static int emit_state(const void *state, struct cop_filter_call *call)
     return r < 0 ? call_fail(call, r) : 0;
 }
 
-static int join_all(struct slots *slots,
-                    struct cop_packet *const *packets,
-                    struct cop_filter_call *call)
+static int join_all(struct slots *slots, struct cop_filter_call *call)
 {
     bool sends = !cop_filter_is_root(call);
     void *wave = NULL;
@@ -106,10 +104,10 @@ static int join_all(struct slots *slots,
     for (size_t i = 0; i < call->call->input_count; i++) {
         struct slot *slot = slot_at(slots, call->call->keys[i]);
 
-        r = slot ? join_packet(&slot->state, packets[i], call) : -ENOMEM;
+        r = slot ? join_packet(&slot->state, call->packets[i], call) : -ENOMEM;
         /* a packet that its slot lacks must not go up */
         if (r >= 0 && sends)
-            r = join_packet(&wave, packets[i], call);
+            r = join_packet(&wave, call->packets[i], call);
         if (r < 0 && first == 0)
             first = call_fail(call, r);
     }
@@ -198,17 +196,15 @@ static int pack_all(const struct slots *slots, struct cop_filter_call *call)
     return first < 0 ? first : r;
 }
 
-int slots_call(struct slots *slots,
-               struct cop_packet *const *packets,
-               struct cop_filter_call *call)
+int slots_call(struct slots *slots, struct cop_filter_call *call)
 {
     int first = 0;
     int r;
 
     if (call->call->slots == CALL_JOIN)
-        return join_all(slots, packets, call);
+        return join_all(slots, call);
     for (size_t i = 0; i < call->call->input_count; i++) {
-        r = replace(slots, call->call->keys[i], packets[i], call);
+        r = replace(slots, call->call->keys[i], call->packets[i], call);
         if (r < 0 && first == 0)
             first = r;
     }

@@ -16,9 +16,7 @@ struct slots {
 /* Free all states; `filter` made them. */
 void slots_fini(struct slots *slots, const struct cop_filter *filter);
 
-/* Run a call of CALL_JOIN or CALL_PACK with `packets`, one for each input;
+/* Run a call of CALL_JOIN or CALL_PACK. Its packets are one for each input;
  * those of FRAME_EMPTY are NULL. A packet that cannot be joined is left out.
  * Returns 0 or the first error. */
-int slots_call(struct slots *slots,
-               struct cop_packet *const *packets,
-               struct cop_filter_call *call);
+int slots_call(struct slots *slots, struct cop_filter_call *call);
