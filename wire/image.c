@@ -12,33 +12,22 @@
 #include "wire/image.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tpl.h>
 
 #include "wire/format.h"
-#include "wire/limits.h"
+#include "wire/peek.h"
 
-/* Debian's tpl.h forgets to declare it. */
-extern tpl_hook_t tpl_hook;
-
-#define FIELDS_MAX    (COP_VALUES_MAX + 1)
-#define FORMAT_MAX    (2 * FIELDS_MAX) /* without NUL */
-#define ALIGNMENT     8
 #define FLAGS_AT      3
 #define LENGTH_AT     4
-#define FORMAT_AT     8
 #define BIGENDIAN     1 /* in the flags */
 #define PLANS         8 /* kept by each thread */
 #define SIGN_SHAPE    4 /* bits to the left */
 #define SIGN_EMPTY    0x40
 #define SIGN_TYPE     0x0f
-#define SIGNATURE_MAX (COP_VALUES_MAX + ALIGNMENT)
+#define SIGNATURE_MAX (COP_VALUES_MAX + IMAGE_ALIGNMENT)
 
-_Static_assert(offsetof(struct payload, bytes) % ALIGNMENT == 0,
+_Static_assert(offsetof(struct payload, bytes) % IMAGE_ALIGNMENT == 0,
                "a payload's bytes are aligned");
 
 static const bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -55,7 +44,7 @@ struct plan {
     uint16_t data_at;
     unsigned char signature[SIGNATURE_MAX];
     uint8_t order[COP_VALUES_MAX]; /* which value field 1, 2, ... holds */
-    char head[FORMAT_AT + FORMAT_MAX + 1];
+    char head[IMAGE_FORMAT_AT + IMAGE_FORMAT_MAX + 1];
 };
 
 /* The plans that this thread used last. Finding them costs a call of the
@@ -65,12 +54,6 @@ static _Thread_local struct {
     unsigned newest; /* its index */
 } kept;
 
-/* The arguments of tpl_map() for one field. */
-struct field {
-    void *at;
-    int count;
-};
-
 /* tpl's letter for the elements of each type. */
 static const char letters[] = {
     [COP_CHAR] = 'c',   [COP_UCHAR] = 'c',  [COP_INT16] = 'j',
@@ -78,98 +61,6 @@ static const char letters[] = {
     [COP_INT64] = 'I',  [COP_UINT64] = 'U', [COP_FLOAT] = 'u',
     [COP_DOUBLE] = 'f', [COP_STRING] = 'c',
 };
-
-static size_t letter_len(char letter)
-{
-    switch (letter) {
-    case 'c':
-        return 1;
-    case 'j':
-    case 'v':
-        return 2;
-    case 'i':
-    case 'u':
-        return 4;
-    case 'I':
-    case 'U':
-    case 'f':
-        return 8;
-    default:
-        return 0;
-    }
-}
-
-/* ---- hooks that keep tpl from printing and exiting ---- */
-
-static pthread_once_t hooked = PTHREAD_ONCE_INIT;
-static tpl_hook_t other_hook; /* the application's, or tpl's own */
-static _Thread_local jmp_buf *fatal_to;
-
-static __attribute__((format(printf, 1, 2))) int on_oops(const char *format,
-                                                         ...)
-{
-    char text[LIMIT_TEXT];
-    va_list args;
-
-    if (fatal_to)
-        return 0;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    return other_hook.oops("%s", text);
-}
-
-static __attribute__((format(printf, 1, 2))) void on_fatal(const char *format,
-                                                           ...)
-{
-    char text[LIMIT_TEXT];
-    va_list args;
-
-    if (fatal_to)
-        longjmp(*fatal_to, 1);
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    other_hook.fatal("%s", text);
-}
-
-static void hook_tpl(void)
-{
-    other_hook = tpl_hook;
-    tpl_hook.oops = on_oops;
-    tpl_hook.fatal = on_fatal;
-}
-
-/* Run `call`, which uses tpl. tpl is fatal only when memory is out: what it had
- * allocated so far is leaked. */
-static int with_tpl(int (*call)(void *), void *arg)
-{
-    jmp_buf here;
-    int r;
-
-    pthread_once(&hooked, hook_tpl);
-    if (setjmp(here)) {
-        fatal_to = NULL;
-        return -ENOMEM;
-    }
-    fatal_to = &here;
-    r = call(arg);
-    fatal_to = NULL;
-    return r;
-}
-
-/* Map `fields`; those after the end of `format` are ignored. tpl_map() offers
- * no other way for a format that is known only at run time. */
-static tpl_node *image_map(char *format, const struct field fields[FIELDS_MAX])
-{
-#define F(n)  fields[n].at, fields[n].count
-#define F4(n) F(n), F((n) + 1), F((n) + 2), F((n) + 3)
-    _Static_assert(FIELDS_MAX == 33, "as many as are given here");
-    return tpl_map(format, F4(0), F4(4), F4(8), F4(12), F4(16), F4(20), F4(24),
-                   F4(28), F(32));
-#undef F4
-#undef F
-}
 
 /* ---- plans ---- */
 
@@ -200,7 +91,7 @@ static void arrange(struct plan *plan, char *format)
     *at++ = 'c';
     *at++ = '#';
     plan->field_count = 1;
-    for (size_t len = ALIGNMENT; len >= 1; len /= 2) {
+    for (size_t len = IMAGE_ALIGNMENT; len >= 1; len /= 2) {
         for (int i = 0; i < plan->count; i++) {
             char letter = letters[sign_type(plan->signature[i])];
 
@@ -229,11 +120,11 @@ static const struct plan *plan_make(const unsigned char *signature,
     memcpy(plan->signature, signature, count);
     memcpy(plan->head, "tpl", FLAGS_AT);
     plan->head[FLAGS_AT] = is_big ? BIGENDIAN : 0;
-    arrange(plan, plan->head + FORMAT_AT);
-    plan->counts_at = (uint16_t)(FORMAT_AT + plan->format_len + 1);
+    arrange(plan, plan->head + IMAGE_FORMAT_AT);
+    plan->counts_at = (uint16_t)(IMAGE_FORMAT_AT + plan->format_len + 1);
     plan->sign_at = (uint16_t)(plan->counts_at + 4 * plan->field_count);
-    plan->data_at = (uint16_t)((plan->sign_at + count + ALIGNMENT - 1) /
-                               ALIGNMENT * ALIGNMENT);
+    plan->data_at = (uint16_t)((plan->sign_at + count + IMAGE_ALIGNMENT - 1) /
+                               IMAGE_ALIGNMENT * IMAGE_ALIGNMENT);
     plan->sign_len = (uint8_t)(plan->data_at - plan->sign_at);
     return plan;
 }
@@ -376,78 +267,10 @@ static bool plan_fits(const struct plan *plan, const struct payload *payload)
 {
     return plan->count > 0 && payload->len >= plan->data_at &&
            memcmp(payload->bytes, plan->head, LENGTH_AT) == 0 &&
-           memcmp(payload->bytes + FORMAT_AT, plan->head + FORMAT_AT,
-                  plan->format_len + 1u) == 0 &&
+           memcmp(payload->bytes + IMAGE_FORMAT_AT,
+                  plan->head + IMAGE_FORMAT_AT, plan->format_len + 1u) == 0 &&
            memcmp(payload->bytes + plan->sign_at, plan->signature,
                   plan->sign_len) == 0;
-}
-
-/* An image of unknown signature, as tpl_peek() reads it. */
-struct peek {
-    struct payload *payload;
-    char *format;
-    uint32_t count; /* of fields */
-    uint32_t *counts;
-    size_t data_at;
-};
-
-static int image_peek(void *arg)
-{
-    struct peek *peek = arg;
-    struct payload *payload = peek->payload;
-
-    peek->format = tpl_peek(TPL_MEM | TPL_FXLENS, payload->bytes,
-                            (size_t)payload->len, &peek->count, &peek->counts);
-    return peek->format ? 0 : -EBADMSG;
-}
-
-static void peek_fini(struct peek *peek)
-{
-    tpl_hook.free(peek->format);
-    tpl_hook.free(peek->counts);
-}
-
-/* Whether all fields have the form of image_pack(), and fill the image. */
-static bool peek_is_valid(struct peek *peek)
-{
-    size_t format_len = strlen(peek->format);
-    uint64_t len;
-
-    if (peek->count < 2 - (format_len == 2) || peek->count > FIELDS_MAX ||
-        format_len != 2 * (size_t)peek->count)
-        return false;
-    peek->data_at = FORMAT_AT + format_len + 1 + 4 * (size_t)peek->count;
-    len = peek->data_at;
-    for (uint32_t i = 0; i < peek->count; i++) {
-        size_t element_len = letter_len(peek->format[2 * i]);
-
-        if (element_len == 0 || peek->format[2 * i + 1] != '#' ||
-            peek->counts[i] == 0 || peek->counts[i] > COP_PACKET_MAX)
-            return false;
-        len += element_len * (uint64_t)peek->counts[i];
-    }
-    return peek->format[0] == 'c' && len == peek->payload->len;
-}
-
-/* Inspect an image of unknown signature; then peek_fini(). */
-static int peek_init(struct peek *out, struct payload *payload)
-{
-    struct peek peeked = {.payload = payload};
-    int r = -EBADMSG;
-
-    /* tpl would search the whole image for the end of the format. */
-    if (payload->len > FORMAT_AT && memchr(payload->bytes + FORMAT_AT, '\0',
-                                           payload->len - FORMAT_AT > FORMAT_MAX
-                                               ? FORMAT_MAX + 1u
-                                               : payload->len - FORMAT_AT))
-        r = with_tpl(image_peek, &peeked);
-    if (r == 0 && !peek_is_valid(&peeked)) {
-        peek_fini(&peeked);
-        r = -EBADMSG;
-    }
-    if (r == 0)
-        *out = peeked;
-    return r;
 }
 
 /* The plan of the image in `payload`, which is in native byte order. */
@@ -486,71 +309,6 @@ static int plan_of(const struct plan **out, struct payload *payload)
         return -EBADMSG;
     *out = plan;
     return 0;
-}
-
-struct turning {
-    struct peek peeked;
-    struct field fields[FIELDS_MAX];
-    struct payload *native;
-};
-
-/* Load the foreign image and write it in native byte order. */
-static int turn_byte_order(void *arg)
-{
-    struct turning *turning = arg;
-    struct payload *payload = turning->peeked.payload;
-    tpl_node *node;
-    int r = -EBADMSG;
-
-    node = image_map(turning->peeked.format, turning->fields);
-    if (!node)
-        return -EBADMSG;
-    if (tpl_load(node, TPL_MEM, payload->bytes, (size_t)payload->len) == 0 &&
-        tpl_unpack(node, 0) > 0 && tpl_pack(node, 0) == 0 &&
-        tpl_dump(node, TPL_MEM | TPL_PREALLOCD, turning->native->bytes,
-                 (size_t)turning->native->len) == 0)
-        r = 0;
-    tpl_free(node);
-    return r;
-}
-
-/* Convert an image of the other byte order to native byte order. */
-static int image_turn(struct payload **out, struct payload *payload)
-{
-    struct turning turning = {.native = NULL};
-    unsigned char *scratch = NULL;
-    size_t at = 0;
-    int r;
-
-    r = peek_init(&turning.peeked, payload);
-    if (r < 0)
-        return r;
-    scratch = malloc(payload->len + FIELDS_MAX * ALIGNMENT);
-    if (!scratch) {
-        r = -ENOMEM;
-        goto out;
-    }
-    for (uint32_t i = 0; i < turning.peeked.count; i++) {
-        size_t len =
-            turning.peeked.counts[i] * letter_len(turning.peeked.format[2 * i]);
-
-        turning.fields[i].at = scratch + at;
-        turning.fields[i].count = (int)turning.peeked.counts[i];
-        at += (len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    }
-    r = payload_new(&turning.native, payload->len);
-    if (r < 0)
-        goto out;
-    r = with_tpl(turn_byte_order, &turning);
-    if (r < 0)
-        goto out;
-    *out = turning.native;
-    turning.native = NULL;
-out:
-    payload_free(turning.native);
-    free(scratch);
-    peek_fini(&turning.peeked);
-    return r;
 }
 
 /* The number of strings in `len` bytes at `at`; 0 if the last has no end. */
@@ -700,10 +458,10 @@ int image_view_new(struct image_view **out,
     int r;
 
     if (payload) {
-        if (payload->len <= FORMAT_AT)
+        if (payload->len <= IMAGE_FORMAT_AT)
             return -EBADMSG;
         if ((payload->bytes[FLAGS_AT] & BIGENDIAN) != is_big) {
-            r = image_turn(&foreign, payload);
+            r = peek_turn(&foreign, payload);
             if (r < 0)
                 return r;
             payload = foreign;
