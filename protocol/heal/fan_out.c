@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "protocol/heal/columns.h"
 #include "protocol/state.h"
 #include "wire/packet.h"
 

@@ -170,24 +170,6 @@ void adoption_forget(struct node *node, const struct peer *peer);
 
 /* ---- record.c: failures and adoptions, sent to all nodes (6) ---- */
 
-/* Records of one frame, as columns in one block of memory; zero at first. */
-struct columns {
-    uint32_t *ranks; /* the start of the block */
-    uint32_t *versions;
-    uint32_t *values;
-    uint32_t count;
-};
-
-/* Make room for `room` records; free it. Returns 0 or -ENOMEM. */
-int columns_reserve(struct columns *columns, size_t room);
-void columns_fini(struct columns *columns);
-
-/* Add a record, for which there must be room. */
-void columns_add(struct columns *columns,
-                 uint32_t rank,
-                 uint32_t version,
-                 uint32_t value);
-
 /* The launch is complete, and the topology table is there. */
 void record_begin(struct node *node);
 

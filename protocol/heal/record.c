@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/heal/columns.h"
 #include "protocol/state.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
@@ -11,32 +12,6 @@
 
 /* In the place of a parent: the node's end is certain (11.1). */
 #define GONE (TABLE_FAILED - 1)
-
-void columns_fini(struct columns *columns)
-{
-    free(columns->ranks);
-}
-
-int columns_reserve(struct columns *columns, size_t room)
-{
-    columns->ranks = calloc(room + 1, 3 * sizeof(uint32_t));
-    if (!columns->ranks)
-        return -ENOMEM;
-    columns->versions = columns->ranks + room + 1;
-    columns->values = columns->versions + room + 1;
-    return 0;
-}
-
-void columns_add(struct columns *columns,
-                 uint32_t rank,
-                 uint32_t version,
-                 uint32_t value)
-{
-    columns->ranks[columns->count] = rank;
-    columns->versions[columns->count] = version;
-    columns->values[columns->count] = value;
-    columns->count++;
-}
 
 /* Copy at most LIMIT_TEXT bytes of `text`, cut between UTF-8 characters. */
 static void record_cut(char out[LIMIT_TEXT + 1], const char *text)
