@@ -2,6 +2,7 @@
 #pragma once
 
 #include "net/children.h"
+#include "net/handover.h"
 #include "net/launcher.h"
 #include "net/spawn.h"
 
@@ -20,10 +21,7 @@ struct child {
     bool told;      /* the end was reported */
     char *text;     /* or NULL */
     ev_io process;  /* process.h */
-    ev_io boot;     /* our end of the bootstrap's socket */
-    unsigned char *bytes;
-    size_t len;
-    size_t sent;
+    struct handover handover; /* of its bootstrap */
 };
 
 /* The bootstrap of the node that starts `child`. Borrowed. */

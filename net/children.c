@@ -4,11 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,7 +57,19 @@ static struct child **child_place(struct children *children, uint32_t rank)
     return &children->list[index];
 }
 
-static void tell_agents(struct children *children, uint32_t rank);
+/* Node `rank` is missing: have its children started below another node. */
+static void tell_agents(struct children *children, uint32_t rank)
+{
+    struct child *command = children->room > 0 ? children->list[0] : NULL;
+    char line[32];
+    int len;
+
+    if (!command || children->bootstrap->missing != COP_MISSING_SKIP)
+        return;
+    len = snprintf(line, sizeof(line), AGENTS_MISSING " %u\n", rank);
+    /* without memory its children notice by themselves */
+    handover_append(&command->handover, line, (size_t)len);
+}
 
 /* ---- ends of children ---- */
 
@@ -160,68 +170,9 @@ void child_unwatch(struct child *child, ev_io *io)
     ev_io_set(io, -1, 0);
 }
 
-/* Wipe the bootstrap, which holds the key. */
-static void wipe_bootstrap(struct child *child)
-{
-    if (child->bytes)
-        sodium_memzero(child->bytes, child->len);
-    free(child->bytes);
-    child->bytes = NULL;
-}
-
-static void close_bootstrap(struct child *child)
-{
-    child_unwatch(child, &child->boot);
-    wipe_bootstrap(child);
-}
-
 void child_accepted(struct child *child)
 {
-    close_bootstrap(child);
-}
-
-/* Write as much of the bootstrap as the socket takes. Watch for room for the
- * rest, and for the child's answer. */
-static void write_bootstrap(struct child *child)
-{
-    struct ev_loop *loop = child->children->loop;
-    ssize_t n;
-
-    if (child->sent < child->len) {
-        n = send(child->boot.fd, child->bytes + child->sent,
-                 child->len - child->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            close_bootstrap(child); /* the end of its process says why */
-            return;
-        }
-        if (n > 0)
-            child->sent += (size_t)n;
-        if (child->sent == child->len)
-            wipe_bootstrap(child);
-    }
-    ev_io_stop(loop, &child->boot);
-    ev_io_set(&child->boot, child->boot.fd,
-              child->sent < child->len ? EV_READ | EV_WRITE : EV_READ);
-    ev_io_start(loop, &child->boot);
-}
-
-/* The child has been accepted, or has closed its end. */
-static void on_bootstrap(struct ev_loop *loop, ev_io *io, int events)
-{
-    struct child *child = io->data;
-    char byte;
-    ssize_t n;
-
-    (void)loop;
-    if (events & EV_READ) {
-        n = recv(io->fd, &byte, 1, MSG_DONTWAIT);
-        if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-            close_bootstrap(child);
-            return;
-        }
-    }
-    if (events & EV_WRITE)
-        write_bootstrap(child);
+    handover_close(&child->handover);
 }
 
 void child_print(struct child *child, const char *bytes, size_t len)
@@ -231,31 +182,6 @@ void child_print(struct child *child, const char *bytes, size_t len)
     if (!*relay && relay_new(relay, STDERR_FILENO) < 0)
         return;
     relay_put(*relay, bytes, len);
-}
-
-/* ---- the agents ---- */
-
-/* Node `rank` is missing: have its children started below another node. */
-static void tell_agents(struct children *children, uint32_t rank)
-{
-    struct child *command = children->room > 0 ? children->list[0] : NULL;
-    char line[32];
-    unsigned char *bytes;
-    int len;
-
-    if (!command || command->boot.fd < 0 ||
-        children->bootstrap->missing != COP_MISSING_SKIP)
-        return;
-    len = snprintf(line, sizeof(line), AGENTS_MISSING " %u\n", rank);
-    if (!command->bytes)
-        command->len = command->sent = 0;
-    bytes = realloc(command->bytes, command->len + (size_t)len);
-    if (!bytes)
-        return; /* its children notice by themselves */
-    memcpy(bytes + command->len, line, (size_t)len);
-    command->bytes = bytes;
-    command->len += (size_t)len;
-    write_bootstrap(command);
 }
 
 /* ---- the process ---- */
@@ -306,7 +232,7 @@ static void on_process(struct ev_loop *loop, ev_io *io, int events)
     (void)events;
     if (!child_reap(child, 0, how, sizeof(how)))
         return;
-    close_bootstrap(child);
+    handover_close(&child->handover);
     child->launcher->ended(child, how);
 }
 
@@ -333,7 +259,9 @@ int child_spawn(struct child *child, struct spawn *spawn)
 }
 
 /* The command that starts all nodes gets the front-end's bootstrap. */
-static int make_bootstrap(struct child *child)
+static int make_bootstrap(unsigned char **out,
+                          size_t *len,
+                          const struct child *child)
 {
     const char *address = child->children->address;
     struct bootstrap own;
@@ -342,12 +270,12 @@ static int make_bootstrap(struct child *child)
     if (child->rank == RANK_NONE) {
         own = *child_bootstrap(child);
         own.parent_address = (char *)(uintptr_t)address;
-        return bootstrap_encode(&own, &child->bytes, &child->len);
+        return bootstrap_encode(&own, out, len);
     }
     r = bootstrap_child(&own, child_bootstrap(child), child->rank, address);
     if (r < 0)
         return r;
-    r = bootstrap_encode(&own, &child->bytes, &child->len);
+    r = bootstrap_encode(&own, out, len);
     topology_free(own.subtree);
     return r;
 }
@@ -362,8 +290,7 @@ static struct child *child_new(struct children *children, uint32_t rank)
     child->rank = rank;
     child->launcher = children->launcher;
     child->process.fd = -1;
-    ev_io_init(&child->boot, on_bootstrap, -1, EV_READ);
-    child->boot.data = child;
+    handover_init(&child->handover, children->loop);
     return child;
 }
 
@@ -372,19 +299,22 @@ static int child_launch(struct child *child,
                         const char *host,
                         char *const *program)
 {
+    unsigned char *bytes = NULL;
     int pair[2] = {-1, -1};
+    size_t len = 0;
     int r;
 
-    r = make_bootstrap(child);
+    r = make_bootstrap(&bytes, &len, child);
     if (r == 0)
         r = spawn_socketpair(pair);
     if (r == 0)
         r = child->launcher->start(child, host, program, pair[1]);
     if (r == 0) {
-        ev_io_set(&child->boot, pair[0], EV_READ);
+        handover_begin(&child->handover, pair[0], bytes, len);
         pair[0] = -1;
-        write_bootstrap(child);
+        bytes = NULL; /* taken */
     }
+    handover_wipe(bytes, len);
     spawn_close(pair);
     return r;
 }
@@ -467,7 +397,7 @@ void children_dismiss(struct children *children)
 {
     for (uint32_t i = 0; i < children->room; i++)
         if (children->list[i])
-            close_bootstrap(children->list[i]);
+            handover_close(&children->list[i]->handover);
 }
 
 size_t children_kill(struct children *children)
@@ -505,7 +435,10 @@ void children_kill_stopped(struct children *children)
 static void child_close(struct child *child)
 {
     child_unwatch(child, &child->process);
-    child_unwatch(child, &child->boot);
+    if (child->children->abandoned)
+        handover_abandon(&child->handover);
+    else
+        handover_close(&child->handover);
     if (child->launcher && child->launcher->close)
         child->launcher->close(child);
 }
@@ -517,7 +450,6 @@ static void child_free(struct child *child)
     if (child->pid > 0 && !child->children->abandoned)
         child_reap(child, KILLED_WAIT_MS, how, sizeof(how));
     child_close(child);
-    wipe_bootstrap(child);
     free(child->state);
     free(child->text);
     free(child);
@@ -590,7 +522,7 @@ void children_stop(struct children *children, uint32_t rank, const char *text)
         child->over = true;
         child->text = said;
     }
-    close_bootstrap(child);
+    handover_close(&child->handover);
     if (child->pid > 0)
         child_kill(child, SIGKILL);
     child->told = true;
@@ -635,7 +567,7 @@ bool children_work(struct children *children)
             children->begun(children->arg, child->rank);
             continue;
         }
-        close_bootstrap(child);
+        handover_close(&child->handover);
         is_remote = child->launcher->argv != NULL;
         snprintf(how, sizeof(how), "could not be started%s%s: %s",
                  is_remote ? " by " : "",
