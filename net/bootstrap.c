@@ -11,6 +11,7 @@
 #include "net/address.h"
 #include "net/installed.h"
 #include "net/launcher.h"
+#include "net/options.h"
 #include "topology/adopter.h"
 #include "topology/topology.h"
 #include "wire/limits.h"
@@ -226,121 +227,6 @@ static int check_times(struct cop_times times, struct cop_error *error)
                          times.heartbeat_ms, times.failure_timeout_ms);
 }
 
-/* The launcher that the options name, or NULL with a sentence. */
-static const struct launcher *launcher_of(const struct cop_launch *launch,
-                                          struct cop_error *error)
-{
-    const char *name = launch->launcher;
-
-    if (!name && launch->start_argv)
-        name = launcher_command.name;
-    return launcher_find(name, error);
-}
-
-/* Without a launcher all nodes run on this machine: refuse a topology that
- * names other hosts. */
-static int check_hosts(const struct cop_launch *launch,
-                       const struct topology *topology,
-                       struct cop_error *error)
-{
-    for (uint32_t i = 0; i < topology_count(topology); i++)
-        if (!launch->launcher && !launch->start_argv &&
-            !address_is_local(topology_host(topology, i)))
-            return cop_error_set(
-                error, -EINVAL,
-                "the topology names host %s, and no launcher is given: set "
-                "launcher to \"ssh\" or \"slurm\", or to \"local\" if all "
-                "nodes "
-                "are to run on this machine",
-                topology_host(topology, i));
-    return 0;
-}
-
-/* Whether the words of a command contain the hosts to start on. */
-static bool names_hosts(char *const *words)
-{
-    for (; *words; words++)
-        if (strstr(*words, "{hosts}") || strstr(*words, "{hostlist}"))
-            return true;
-    return false;
-}
-
-/* Check the command that starts all nodes. Outside a job, srun would request a
- * new job and wait for it. */
-static int check_start(const struct cop_launch *launch, struct cop_error *error)
-{
-    const struct launcher *launcher = launcher_of(launch, NULL);
-
-    if (launch->start_argv && !launch->start_argv[0])
-        return cop_error_set(
-            error, -EINVAL,
-            "start_argv is empty: name a command, or leave NULL");
-    if (launch->start_argv && !launcher->is_assembling)
-        return cop_error_set(error, -EINVAL,
-                             "start_argv is for the launchers \"command\" and "
-                             "\"slurm\"; the launcher is \"%s\"",
-                             launcher->name);
-    if (launch->start_argv && !names_hosts(launch->start_argv))
-        return cop_error_set(error, -EINVAL,
-                             "start_argv does not say on which hosts \"%s\" "
-                             "starts a program: one of its words needs {hosts} "
-                             "or {hostlist}",
-                             launch->start_argv[0]);
-    if (launch->start_argv || !launcher->is_assembling)
-        return 0;
-    if (!launcher->argv)
-        return cop_error_set(error, -EINVAL,
-                             "launcher \"command\" needs start_argv: the "
-                             "command that starts a program on all hosts");
-    if (!getenv("SLURM_JOB_ID"))
-        return cop_error_set(error, -EINVAL,
-                             "launcher \"slurm\" needs a job: run in one, as "
-                             "by salloc, or set SLURM_JOB_ID to its number");
-    return 0;
-}
-
-static int check_launch(const struct cop_launch *launch,
-                        struct cop_error *error)
-{
-    const char *where;
-    int r;
-
-    if (!launcher_of(launch, error))
-        return -EINVAL;
-    if (launch->networks &&
-        address_networks_check(launch->networks, &where) < 0)
-        return cop_error_set(error, -EINVAL,
-                             "networks \"%s\": \"%s\" is no network such as "
-                             "10.0.0.0/8 or fd00::/8",
-                             launch->networks, where);
-    if (launch->ports && ports_read(&(struct ports){0}, launch->ports) < 0)
-        return cop_error_set(error, -EINVAL,
-                             "ports \"%s\" is no range such as 20000-20999",
-                             launch->ports);
-    if (launch->reconfiguration && adopter_find(launch->reconfiguration) < 0)
-        return cop_error_set(error, -EINVAL,
-                             "reconfiguration \"%.40s\" is unknown: use one of "
-                             "%s",
-                             launch->reconfiguration, adopter_names());
-    if (launch->missing != COP_MISSING_FAIL &&
-        launch->missing != COP_MISSING_SKIP)
-        return cop_error_set(error, -EINVAL,
-                             "missing is %d; it is COP_MISSING_FAIL or "
-                             "COP_MISSING_SKIP",
-                             (int)launch->missing);
-    if (launch->backend_argv && !launch->backend_argv[0])
-        return cop_error_set(error, -EINVAL,
-                             "backend_argv is empty: name the back-end "
-                             "program, or leave backend_argv NULL");
-    r = check_start(launch, error);
-    if (r < 0)
-        return r;
-    if (launch->ssh_argv && !launch->ssh_argv[0])
-        return cop_error_set(
-            error, -EINVAL, "ssh_argv is empty: name a command, or leave NULL");
-    return check_times(launch->times, error);
-}
-
 /* $COPPICE_FILTER_PATH and the installed directory. */
 static char *default_filter_path(void)
 {
@@ -382,16 +268,16 @@ int bootstrap_launch(struct bootstrap **out,
                      struct topology *topology,
                      struct cop_error *error)
 {
-    const struct launcher *launcher = launcher_of(launch, NULL);
+    const struct launcher *launcher = options_launcher(launch, NULL);
     char *const *launcher_argv;
     struct bootstrap *bootstrap;
     const char *strings[STRING_COUNT];
     char *filter_path, *commnode;
     int r;
 
-    r = check_launch(launch, error);
+    r = options_check(launch, topology, error);
     if (r == 0)
-        r = check_hosts(launch, topology, error);
+        r = check_times(launch->times, error);
     if (r < 0)
         return r;
     filter_path = launch->filter_path ? strdup(launch->filter_path)

@@ -1,0 +1,19 @@
+/* options.h - the options of a tool for the launch of its network. */
+#pragma once
+
+#include <coppice/coppice.h>
+
+#include "net/launcher.h"
+
+struct topology;
+
+/* The launcher that the options name; NULL with a sentence in `error`, which
+ * may be NULL, if it is unknown. */
+const struct launcher *options_launcher(const struct cop_launch *launch,
+                                        struct cop_error *error);
+
+/* Check the options, except the times. Returns 0, or -EINVAL with a sentence.
+ */
+int options_check(const struct cop_launch *launch,
+                  const struct topology *topology,
+                  struct cop_error *error);
