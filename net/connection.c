@@ -3,16 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <utlist.h>
 
-#include "net/helm.h"
 #include "net/output.h"
 #include "net/tcp.h"
 #include "wire/limits.h"
@@ -216,24 +213,6 @@ void connection_close(struct connection *c)
     connection_touch(c);
 }
 
-/* Wait until the other end has closed the connection. */
-static void wait_closed(int fd, uint64_t until_ms)
-{
-    struct pollfd waited = {.fd = fd, .events = POLLIN};
-    unsigned char dropped[4096];
-    uint64_t now_ms = helm_clock_us() / 1000;
-    ssize_t n = 1;
-
-    while (now_ms < until_ms && n != 0) {
-        if (poll(&waited, 1, (int)(until_ms - now_ms)) < 0 && errno != EINTR)
-            return;
-        n = recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT);
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return;
-        now_ms = helm_clock_us() / 1000;
-    }
-}
-
 void connection_write_last(const struct connection *c,
                            const unsigned char *last,
                            size_t len,
@@ -243,7 +222,7 @@ void connection_write_last(const struct connection *c,
         !output_write_last(&c->output, c->io.fd, last, len, until_ms))
         return;
     shutdown(c->io.fd, SHUT_WR);
-    wait_closed(c->io.fd, until_ms);
+    tcp_wait_closed(c->io.fd, until_ms);
 }
 
 void connection_reset(struct connection *c)
@@ -365,7 +344,6 @@ static void be_active(struct connection *c)
 static void read_some(struct connection *c)
 {
     struct connections *set = c->set;
-    struct iovec parts[2];
     struct frame frame;
     unsigned char *space = NULL;
     size_t space_len = 0;
@@ -373,15 +351,10 @@ static void read_some(struct connection *c)
 
     if (c->state == STATE_OPEN)
         space = frame_reader_space(&c->reader, &space_len);
-    if (!space) {
-        n = recv(c->io.fd, set->buffer, set->receive_len, 0);
-    } else {
-        if (space_len > TURN_LEN)
-            space_len = TURN_LEN;
-        parts[0] = (struct iovec){space, space_len};
-        parts[1] = (struct iovec){set->buffer, BEHIND_LEN};
-        n = readv(c->io.fd, parts, 2);
-    }
+    if (space_len > TURN_LEN)
+        space_len = TURN_LEN;
+    n = tcp_read(c->io.fd, space, space_len, set->buffer,
+                 space ? BEHIND_LEN : set->receive_len);
     if (n <= 0) {
         read_end(c, n);
         return;
@@ -440,8 +413,7 @@ int connections_new(struct connections **out,
 
 void connections_free(struct connections *set)
 {
-    struct connection *c;
-    struct connection *next;
+    struct connection *c, *next;
 
     if (!set)
         return;
@@ -519,10 +491,9 @@ static struct connection *connection_make(struct connections *set, int fd)
 {
     struct connection *c = calloc(1, sizeof(*c));
 
-    if (!c)
-        return NULL;
-    c->handshake = malloc(sizeof(*c->handshake));
-    if (!c->handshake) {
+    if (c)
+        c->handshake = malloc(sizeof(*c->handshake));
+    if (!c || !c->handshake) {
         free(c);
         return NULL;
     }
@@ -546,20 +517,15 @@ int connection_new(struct connections *set,
     const struct connections_config *config = &set->config;
     unsigned char nonce[HANDSHAKE_NONCE_LEN];
     const unsigned char *output;
-    struct connection *c;
+    struct connection *c = NULL;
     size_t len;
-    int r = 0;
+    int r = dialer ? tcp_prepare(fd, config->failure_timeout_ms) : 0;
 
-    if (dialer)
-        r = tcp_prepare(fd, config->failure_timeout_ms);
-    if (r < 0) {
-        close(fd);
-        return r;
-    }
-    c = connection_make(set, fd);
+    if (r == 0)
+        c = connection_make(set, fd);
     if (!c) {
         close(fd);
-        return -ENOMEM;
+        return r < 0 ? r : -ENOMEM;
     }
     if (set->unproved_count >= config->unproved_max)
         close_oldest(set);
@@ -648,8 +614,7 @@ static bool needs_settling(const struct connection *c)
 /* Flush and settle the connections in the touched list. */
 static bool flush_touched(struct connections *set, bool polling)
 {
-    struct connection *c = set->touched;
-    struct connection *next;
+    struct connection *c = set->touched, *next;
     bool wake = false;
 
     set->touched = NULL;

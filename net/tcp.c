@@ -5,8 +5,12 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "net/helm.h"
 
 int tcp_prepare(int fd, uint32_t failure_timeout_ms)
 {
@@ -45,6 +49,31 @@ void tcp_reset(int fd)
     /* This call makes the kernel reset the connection. */
     if (connect(fd, &none, sizeof(none)) < 0)
         shutdown(fd, SHUT_RDWR);
+}
+
+ssize_t tcp_read(
+    int fd, void *first, size_t first_len, void *rest, size_t rest_len)
+{
+    struct iovec parts[2] = {{first, first_len}, {rest, rest_len}};
+
+    return first_len > 0 ? readv(fd, parts, 2) : recv(fd, rest, rest_len, 0);
+}
+
+void tcp_wait_closed(int fd, uint64_t until_ms)
+{
+    struct pollfd waited = {.fd = fd, .events = POLLIN};
+    unsigned char dropped[4096];
+    uint64_t now_ms = helm_clock_us() / 1000;
+    ssize_t n = 1;
+
+    while (now_ms < until_ms && n != 0) {
+        if (poll(&waited, 1, (int)(until_ms - now_ms)) < 0 && errno != EINTR)
+            return;
+        n = recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return;
+        now_ms = helm_clock_us() / 1000;
+    }
 }
 
 const char *tcp_error(int error)
