@@ -10,6 +10,7 @@
 #include "stat/clock.h"
 #include "stat/list.h"
 #include "stat/table.h"
+#include "stat/walk/layout.h"
 #include "stat/walk/memory.h"
 
 /* Most interpreters of a process, threads of one, and frames of a thread. */
@@ -22,112 +23,12 @@
 #define NAME_SIZE  512
 #define LINES_SIZE (8 << 20)
 
-/* Bytes that are read of a frame and of a code object: all known members are
- * within. */
-#define FRAME_SIZE 128
-#define CODE_SIZE  512
-
 /* Frames with this owner or a higher one only mark a call of the interpreter
  * from C. */
 #define OWNED_BY_C 3
 
 /* Low bits of a pointer in a frame that are not part of it, from 3.14 on. */
 #define POINTER_TAGS UINT64_C(3)
-
-/* The offsets in bytes of the members that are read, in their structs. */
-struct layout {
-    uint64_t runtime_interpreters;
-    uint64_t interpreter_next, interpreter_threads;
-    uint64_t thread_next, thread_native_id, thread_frame;
-    bool frame_is_behind; /* thread_frame points to a struct with ... */
-    uint64_t frame_at;    /* ... the pointer to the frame at this offset */
-    uint64_t frame_code, frame_previous, frame_instruction, frame_owner;
-    uint64_t frame_is_entry; /* 0: the owner tells */
-    uint64_t code_file, code_name, code_lines, code_first_line, code_code;
-    uint64_t text_length, text_state, text_ascii, text_other;
-    unsigned text_kind; /* lowest bit of the kind within the state */
-    uint64_t bytes_size, bytes_bytes;
-};
-
-static const struct layout layout_3_11 = {
-    .runtime_interpreters = 40,
-    .interpreter_next = 0,
-    .interpreter_threads = 16,
-    .thread_next = 8,
-    .thread_native_id = 160,
-    .thread_frame = 56,
-    .frame_is_behind = true,
-    .frame_at = 8,
-    .frame_code = 32,
-    .frame_previous = 48,
-    .frame_instruction = 56,
-    .frame_owner = 69,
-    .frame_is_entry = 68,
-    .code_file = 112,
-    .code_name = 128,
-    .code_lines = 136,
-    .code_first_line = 72,
-    .code_code = 184,
-    .text_length = 16,
-    .text_state = 32,
-    .text_kind = 2,
-    .text_ascii = 48,
-    .text_other = 72,
-    .bytes_size = 16,
-    .bytes_bytes = 32,
-};
-
-static const struct layout layout_3_12 = {
-    .runtime_interpreters = 40,
-    .interpreter_next = 0,
-    .interpreter_threads = 72,
-    .thread_next = 8,
-    .thread_native_id = 144,
-    .thread_frame = 56,
-    .frame_is_behind = true,
-    .frame_at = 0,
-    .frame_code = 0,
-    .frame_previous = 8,
-    .frame_instruction = 56,
-    .frame_owner = 70,
-    .code_file = 112,
-    .code_name = 128,
-    .code_lines = 136,
-    .code_first_line = 68,
-    .code_code = 192,
-    .text_length = 16,
-    .text_state = 32,
-    .text_kind = 2,
-    .text_ascii = 40,
-    .text_other = 56,
-    .bytes_size = 16,
-    .bytes_bytes = 32,
-};
-
-/* From 3.13 on the interpreter's state begins with numbers that describe the
- * layout (_Py_DebugOffsets). Here are the indexes of its groups. */
-struct described {
-    uint64_t version; /* its upper two bytes */
-    unsigned thread, frame, code, bytes, text;
-};
-
-static const struct described described[] = {
-    {0x030d, 19, 28, 34, 64, 67},
-    {0x030e, 22, 31, 39, 74, 77},
-};
-
-/* How many of these numbers are read. */
-#define NUMBERS 81
-
-/* The indexes that are the same in all versions. */
-enum {
-    NUMBER_COOKIE,
-    NUMBER_VERSION,
-    NUMBER_IS_FREE_THREADED,
-    NUMBER_INTERPRETERS = 5,
-    NUMBER_INTERPRETER_NEXT = 8,
-    NUMBER_INTERPRETER_THREADS,
-};
 
 /* A function; one entry for each code object. */
 struct code {
@@ -355,7 +256,7 @@ static bool is_library(const char *path)
 static const struct code *code_at(struct python *python, uint64_t address)
 {
     const struct layout *layout = &python->layout;
-    uint8_t bytes[CODE_SIZE];
+    uint8_t bytes[LAYOUT_CODE_SIZE];
     struct code *code;
     int32_t first_line;
 
@@ -456,7 +357,7 @@ static int read_frames(struct python *python,
                        uint64_t address)
 {
     const struct layout *layout = &python->layout;
-    uint8_t bytes[FRAME_SIZE];
+    uint8_t bytes[LAYOUT_FRAME_SIZE];
     const struct code *code;
     size_t seen, i;
 
@@ -527,84 +428,6 @@ static int read_thread(struct python *python, uint64_t address)
     return read_frames(python, thread, frame);
 }
 
-/* Read the offsets that the interpreter describes, if they are plausible. */
-static bool read_layout(struct python *python,
-                        uint64_t runtime,
-                        const struct described *where)
-{
-    struct layout *layout = &python->layout;
-    uint64_t numbers[NUMBERS];
-    const uint64_t *thread = numbers + where->thread;
-    const uint64_t *frame = numbers + where->frame;
-    const uint64_t *code = numbers + where->code;
-    const uint64_t *text = numbers + where->text;
-
-    if (!memory_read(python->pid, runtime, numbers, sizeof(numbers)) ||
-        memcmp(&numbers[NUMBER_COOKIE], "xdebugpy", 8) != 0 ||
-        numbers[NUMBER_VERSION] >> 16 != where->version ||
-        numbers[NUMBER_IS_FREE_THREADED])
-        return false;
-    *layout = (struct layout){
-        .runtime_interpreters = numbers[NUMBER_INTERPRETERS],
-        .interpreter_next = numbers[NUMBER_INTERPRETER_NEXT],
-        .interpreter_threads = numbers[NUMBER_INTERPRETER_THREADS],
-        .thread_next = thread[2],
-        .thread_frame = thread[4],
-        .thread_native_id = thread[6],
-        .frame_previous = frame[1],
-        .frame_code = frame[2],
-        .frame_instruction = frame[3],
-        .frame_owner = frame[5],
-        .code_file = code[1],
-        .code_name = code[3],
-        .code_lines = code[4],
-        .code_first_line = code[5],
-        .code_code = code[9],
-        .bytes_size = numbers[where->bytes + 1],
-        .bytes_bytes = numbers[where->bytes + 2],
-        .text_state = text[1],
-        .text_kind = where->version < 0x030e ? 2 : 16,
-        .text_length = text[2],
-        .text_ascii = text[3],
-        .text_other = text[3] + 2 * sizeof(uint64_t),
-    };
-    return layout->frame_owner < FRAME_SIZE && layout->frame_owner >= 8 &&
-           layout->frame_previous <= layout->frame_owner - 8 &&
-           layout->frame_instruction <= layout->frame_owner - 8 &&
-           layout->frame_code <= layout->frame_owner - 8 &&
-           layout->code_code >= 8 && layout->code_code <= CODE_SIZE &&
-           layout->code_file <= layout->code_code - 8 &&
-           layout->code_name <= layout->code_code - 8 &&
-           layout->code_lines <= layout->code_code - 8 &&
-           layout->code_first_line <= layout->code_code - 8 &&
-           layout->text_ascii >= 8 && layout->text_ascii <= 64 &&
-           layout->text_length <= layout->text_ascii - 8 &&
-           layout->text_state <= layout->text_ascii - 4;
-}
-
-/* Find the layout of the interpreter's version. Returns whether it is known. */
-static bool find_layout(struct python *python, const struct python_place *place)
-{
-    unsigned long version = 0;
-
-    if (!memory_read(python->pid, place->version, &version, sizeof(version)))
-        return false;
-    switch (version >> 16) {
-    case 0x030b:
-        python->layout = layout_3_11;
-        return true;
-    case 0x030c:
-        python->layout = layout_3_12;
-        return true;
-    default:
-        break;
-    }
-    for (size_t i = 0; i < sizeof(described) / sizeof(described[0]); i++)
-        if (version >> 16 == described[i].version)
-            return read_layout(python, place->runtime, &described[i]);
-    return false;
-}
-
 int python_read(struct python **out,
                 const struct python_place *place,
                 uint64_t deadline_ns)
@@ -622,7 +445,7 @@ int python_read(struct python **out,
         return -ENOMEM;
     python->pid = place->pid;
     python->deadline_ns = deadline_ns;
-    if (!find_layout(python, place))
+    if (!layout_find(&python->layout, place))
         goto out;
     interpreter = read_pointer(python, place->runtime +
                                            python->layout.runtime_interpreters);

@@ -1,0 +1,31 @@
+/* layout.h - where the structs of CPython's interpreter have their members. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stat/walk/python.h"
+
+/* Bytes that are read of a frame and of a code object: all known members are
+ * within. */
+#define LAYOUT_FRAME_SIZE 128
+#define LAYOUT_CODE_SIZE  512
+
+/* The offsets in bytes of the members that are read, in their structs. */
+struct layout {
+    uint64_t runtime_interpreters;
+    uint64_t interpreter_next, interpreter_threads;
+    uint64_t thread_next, thread_native_id, thread_frame;
+    bool frame_is_behind; /* thread_frame points to a struct with ... */
+    uint64_t frame_at;    /* ... the pointer to the frame at this offset */
+    uint64_t frame_code, frame_previous, frame_instruction, frame_owner;
+    uint64_t frame_is_entry; /* 0: the owner tells */
+    uint64_t code_file, code_name, code_lines, code_first_line, code_code;
+    uint64_t text_length, text_state, text_ascii, text_other;
+    unsigned text_kind; /* lowest bit of the kind within the state */
+    uint64_t bytes_size, bytes_bytes;
+};
+
+/* Find the layout of the interpreter at `place`. Returns whether its version is
+ * known, and what a process says of its own layout is plausible. */
+bool layout_find(struct layout *layout, const struct python_place *place);
