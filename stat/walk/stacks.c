@@ -2,7 +2,6 @@
 #include "stat/walk/stacks.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "stat/clock.h"
 #include "stat/list.h"
 #include "stat/table.h"
+#include "stat/walk/states.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/waits.h"
 
@@ -43,13 +43,6 @@ struct stack {
     struct waits *waits; /* what the thread waits for; NULL: not asked */
 };
 
-/* What a thread did before it was stopped. */
-struct before {
-    UT_hash_handle hh;
-    pid_t tid;
-    char note[NOTE_SIZE];
-};
-
 struct stacks {
     const struct walk_options *options;
     pid_t pid;
@@ -57,7 +50,7 @@ struct stacks {
     struct stack *stacks;
     size_t count;
     size_t left_out;
-    struct before *before;
+    struct states *states;
     const struct python_place *place;
     struct python *python;         /* NULL: not a Python program */
     struct frame notes[NOTES_MAX]; /* of the stack that is being passed on */
@@ -94,7 +87,7 @@ void stacks_free(struct stacks *stacks)
 {
     if (!stacks)
         return;
-    TABLE_FREE(stacks->before);
+    states_free(stacks->states);
     for (size_t i = 0; i < stacks->count; i++) {
         free(stacks->stacks[i].pcs);
         waits_free(stacks->stacks[i].waits);
@@ -104,58 +97,9 @@ void stacks_free(struct stacks *stacks)
     free(stacks);
 }
 
-/* Note the state of one thread, if it is one that is shown. */
-static int look_at(struct stacks *stacks, pid_t tid)
-{
-    char place[THREAD_PLACE_SIZE] = "";
-    struct thread_status status;
-    struct before *before;
-    const char *word;
-
-    if (thread_status(&status, stacks->pid, tid) < 0)
-        return 0;
-    if (status.state == 'R')
-        word = "running";
-    else if (!stacks->options->states)
-        return 0;
-    else if (status.state == 'S')
-        word = "sleeping";
-    else if (status.state == 'D')
-        word = "uninterruptible";
-    else
-        return 0;
-    before = calloc(1, sizeof(*before));
-    if (!before)
-        return -ENOMEM;
-    if (status.state != 'R')
-        thread_place(place, stacks->pid, tid);
-    snprintf(before->note, sizeof(before->note), "[%s%s%s]", word,
-             place[0] ? " in " : "", place);
-    before->tid = tid;
-    HASH_ADD(hh, stacks->before, tid, sizeof(tid), before);
-    if (before->hh.tbl)
-        return 0;
-    free(before);
-    return -ENOMEM;
-}
-
 int stacks_look(struct stacks *stacks)
 {
-    struct dirent *entry;
-    char path[64];
-    DIR *folder;
-    int r = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)stacks->pid);
-    folder = opendir(path);
-    if (!folder)
-        return 0; /* the stop will report why */
-    while (r == 0 && (entry = readdir(folder)) != NULL)
-        if (entry->d_name[0] != '.' &&
-            HASH_COUNT(stacks->before) < stacks->options->threads_max)
-            r = look_at(stacks, (pid_t)strtol(entry->d_name, NULL, 10));
-    closedir(folder);
-    return r;
+    return states_look(&stacks->states, stacks->pid, stacks->options);
 }
 
 /* For libdwfl: take one more frame. */
@@ -545,8 +489,8 @@ static int stack_pass(struct stacks *stacks,
     size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
     const struct python_frame *python = NULL;
     size_t python_count = 0, count;
-    const struct before *before;
     struct frame *frames;
+    const char *state;
     ssize_t added;
     int r;
 
@@ -572,9 +516,9 @@ static int stack_pass(struct stacks *stacks,
     if (r < 0)
         goto out;
     count += (size_t)r;
-    HASH_FIND(hh, stacks->before, &stack->tid, sizeof(stack->tid), before);
-    if (before)
-        frames[count++] = note(stacks, "%s", before->note);
+    state = states_note(stacks->states, stack->tid);
+    if (state)
+        frames[count++] = FRAME_NOTE(state);
     r = fn(arg, stack->tid, frames, count);
 out:
     free(frames);
