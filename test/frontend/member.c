@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -272,6 +273,26 @@ static void close_all(struct cop_network *network, bool is_late)
     exit(0);
 }
 
+/* Write the packet's bytes to our parent, between two frames of Coppice. */
+static void say(const struct cop_packet *packet)
+{
+    struct sockaddr_storage peer;
+    socklen_t room = sizeof(peer);
+    const char *bytes;
+    uint32_t len;
+    int fd = STDERR_FILENO + 1;
+
+    while (getpeername(fd, (struct sockaddr *)&peer, &room) < 0 ||
+           peer.ss_family == AF_UNIX) {
+        room = sizeof(peer);
+        if (++fd == 1024)
+            errx(1, "there is no connection to a parent");
+    }
+    if (cop_packet_unpack(packet, "%ac", &bytes, &len) < 0 ||
+        write(fd, bytes, len) != (ssize_t)len)
+        errx(1, "%u bytes could not be written", len);
+}
+
 /* Send the results of calls on the stream `id`, which the front-end closes. */
 static void send_codes(struct cop_network *network,
                        struct cop_stream *stream,
@@ -341,6 +362,9 @@ static bool obey_more(struct cop_network *network,
         return true;
     case TAG_KEPT:
         send_kept(stream);
+        return true;
+    case TAG_SAY:
+        say(packet);
         return true;
     case TAG_CODES:
         send_codes(network, stream, (uint32_t)number);
