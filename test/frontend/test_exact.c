@@ -25,41 +25,6 @@ static void check_wave(struct cop_stream *stream,
     cop_packet_free(packet);
 }
 
-/* Every commnode is killed, one by one, while waves are in flight: each wave
- * has each back-end exactly once, in order, and each sync returns 0. */
-TEST(every_commnode_is_killed)
-{
-    static const struct {
-        const char *shape;
-        size_t commnodes;
-        size_t members;
-    } trees[] = {{"2x2x2", 6, 8}, {"4x4", 4, 16}};
-
-    for (size_t t = 0; t < sizeof(trees) / sizeof(*trees); t++) {
-        struct cop_network *network = tree_launch(trees[t].shape);
-        struct cop_stream *stream =
-            tree_open_as(network, COP_GUARANTEE_WAVES, "sum", 0);
-        pid_t commnodes[NODES_MAX];
-        uint32_t ranks[16], index = 0;
-
-        for (size_t i = 0; i < trees[t].members; i++)
-            ranks[i] = tree_rank(network, i);
-        CU_ASSERT_EQUAL(cop_stream_guarantee(stream, NULL),
-                        COP_GUARANTEE_WAVES);
-        CU_ASSERT_EQUAL_FATAL((size_t)nodes_all(commnodes), trees[t].commnodes);
-        for (size_t i = 0; i < trees[t].commnodes; i++) {
-            CHECK_OK(cop_stream_send(stream, TAG_HASHES, "%d", 200));
-            for (int k = 0; k < 20; k++)
-                check_wave(stream, ranks, trees[t].members, index++);
-            CHECK_OK(kill(commnodes[i], SIGKILL));
-            for (int k = 20; k < 200; k++)
-                check_wave(stream, ranks, trees[t].members, index++);
-            CHECK_IS(tree_sync(stream), 0);
-        }
-        tree_end(network);
-    }
-}
-
 /* A back-end is killed: later waves do not include it, and none is wrong. */
 TEST(a_backend_is_killed)
 {

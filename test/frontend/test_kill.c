@@ -1,4 +1,5 @@
-/* test_kill.c - one process of a network is killed at a random moment.
+/* test_kill.c - one process of a network is killed at a random moment of its
+ * launch or of its end. While it works, the storm kills (test/storm).
  *
  * Whichever process it is, no process is left, and the front-end, if it lives,
  * gets an error and ends. $SEED chooses the moments, $ROUNDS the number of
@@ -11,21 +12,15 @@
 
 #include "test/frontend/tree.h"
 
-#define ROUNDS   3   /* of each phase; four times as many of launches */
+#define ROUNDS   3   /* of ends; four times as many of launches */
 #define DESCENT  64  /* the maximum number of processes of one network */
 #define DELAY_MS 120 /* the longest time before the kill */
-
-#define STEP_MS 50 /* of one call of the front-end */
 
 /* The time in which the front-end ends: each of its calls has a time-out. */
 #define ENDS_MS (4 * TREE_PATIENCE_MS)
 
-/* Exit statuses of the front-end: EXIT_SUCCESS for an orderly end; one for an
- * error that was reported, one for a loss not reported in time. */
-enum {
-    TOLD = 3,
-    UNTOLD = 4
-};
+/* The exit status of a front-end that an error was reported to. */
+#define TOLD 3
 
 static unsigned seed;
 
@@ -63,64 +58,14 @@ static size_t family(pid_t root, pid_t *list)
 
 /* ---- the front-end ---- */
 
-/* Whether an event has reported a loss. */
-static bool is_lost(struct cop_network *network)
-{
-    struct cop_event event = COP_EVENT_INIT;
-
-    while (cop_network_event(network, &event, 0) == 0)
-        if (event.type == COP_EVENT_NODE_LOST ||
-            event.type == COP_EVENT_BACKEND_LOST ||
-            event.type == COP_EVENT_ENDED)
-            return true;
-    return false;
-}
-
-/* Send one question to all and receive, or, if `syncs`, sync. */
-static void work(struct cop_stream *stream, bool syncs)
-{
-    struct cop_packet *answer = NULL;
-
-    cop_stream_send(stream, TAG_ECHO, "%d", 1);
-    if (syncs)
-        cop_stream_sync(stream, STEP_MS, NULL);
-    if (cop_stream_receive(stream, &answer, STEP_MS) == 0)
-        cop_packet_free(answer);
-}
-
-static int work_until_lost(struct cop_network *network, bool syncs)
-{
-    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
-    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
-    struct cop_stream *stream;
-    struct cop_error error;
-
-    options.up_filter = "sum";
-    if (cop_stream_open(&stream, network, cop_network_everyone(network),
-                        &options, &error) < 0) {
-        printf("open: %s\n", error.text);
-        return TOLD;
-    }
-    cop_stream_set_send_timeout(stream, STEP_MS);
-    while (!is_lost(network)) {
-        if (tree_now_ms() > deadline_ms)
-            return UNTOLD;
-        work(stream, syncs);
-    }
-    return EXIT_SUCCESS;
-}
-
-/* The front-end: launches `shape` and prints a line. Then it sends and receives
- * (in the phase "sync": syncs) until an event reports a loss; in the phases
- * "launch" and "shutdown" it ends at once. Every call has a time-out. Returns
- * the exit status. */
-static int be_front_end(const char *phase, const char *shape)
+/* The front-end: launches `shape`, prints a line, and ends. Returns the exit
+ * status. */
+static int be_front_end(const char *shape)
 {
     char *argv[] = {tree_program("member"), NULL};
     struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_network *network;
     struct cop_error error;
-    int status = EXIT_SUCCESS;
 
     launch.topology_shape = shape;
     launch.backend_argv = argv;
@@ -131,17 +76,14 @@ static int be_front_end(const char *phase, const char *shape)
     }
     printf("launched\n");
     fflush(stdout);
-    if (strcmp(phase, "traffic") == 0 || strcmp(phase, "sync") == 0)
-        status = work_until_lost(network, strcmp(phase, "sync") == 0);
-    if (cop_network_shutdown(network, TREE_PATIENCE_MS) < 0 &&
-        status == EXIT_SUCCESS)
+    if (cop_network_shutdown(network, TREE_PATIENCE_MS) < 0)
         printf("shutdown: not all ended by themselves\n");
     cop_network_free(network);
-    return status;
+    return EXIT_SUCCESS;
 }
 
 /* Start the front-end; `*out` is the descriptor to read its output from. */
-static pid_t start(const char *phase, const char *shape, int *out)
+static pid_t start(const char *shape, int *out)
 {
     int ends[2], status;
     pid_t pid;
@@ -151,7 +93,7 @@ static pid_t start(const char *phase, const char *shape, int *out)
     pid = fork();
     if (pid == 0) {
         dup2(ends[1], STDOUT_FILENO);
-        status = be_front_end(phase, shape);
+        status = be_front_end(shape);
         fflush(stdout);
         _exit(status);
     }
@@ -199,9 +141,8 @@ static void show(int out)
 }
 
 /* One round. Returns whether it passed. */
-static bool kill_one(const char *phase, const char *shape)
+static bool kill_one(bool early, const char *shape)
 {
-    bool early = strcmp(phase, "launch") == 0;
     pid_t list[DESCENT];
     unsigned delay_ms;
     size_t count, victim;
@@ -209,11 +150,11 @@ static bool kill_one(const char *phase, const char *shape)
     bool right, clean;
     pid_t tool;
 
-    tool = start(phase, shape, &out);
+    tool = start(shape, &out);
     if (!early)
         wait_launched(out);
     delay_ms = (unsigned)rand_r(&seed) % DELAY_MS;
-    if (strcmp(phase, "shutdown") == 0)
+    if (!early)
         delay_ms /= 10;
     poll(NULL, 0, (int)delay_ms);
     count = family(tool, list);
@@ -229,8 +170,8 @@ static bool kill_one(const char *phase, const char *shape)
     if (!right || !clean)
         fprintf(stderr,
                 "%s %s: number %zu of %zu killed %u ms later: status %x%s\n",
-                phase, shape, victim, count, delay_ms, (unsigned)status,
-                clean ? "" : ", something still runs");
+                early ? "launch" : "end", shape, victim, count, delay_ms,
+                (unsigned)status, clean ? "" : ", something still runs");
     if (status == -1)
         kill(tool, SIGKILL);
     if (!right || !clean)
@@ -239,7 +180,7 @@ static bool kill_one(const char *phase, const char *shape)
     return right && clean;
 }
 
-static void kill_many(const char *phase, int rounds)
+static void kill_many(bool early, int rounds)
 {
     static const char *const shapes[] = {"2", "2x2", "1x3", "2x2x2"};
     const char *wanted = getenv("ROUNDS");
@@ -248,9 +189,9 @@ static void kill_many(const char *phase, int rounds)
     for (int i = 0; i < rounds; i++) {
         unsigned began = seed;
 
-        if (kill_one(phase, shapes[(unsigned)rand_r(&seed) % 4]))
+        if (kill_one(early, shapes[(unsigned)rand_r(&seed) % 4]))
             continue;
-        fprintf(stderr, "rerun: SEED=%u, phase %s\n", began, phase);
+        fprintf(stderr, "rerun: SEED=%u\n", began);
         CU_FAIL("a process was killed, and the network did not end well");
         return;
     }
@@ -258,22 +199,12 @@ static void kill_many(const char *phase, int rounds)
 
 TEST(killed_while_it_is_launched)
 {
-    kill_many("launch", 4 * ROUNDS);
-}
-
-TEST(killed_while_it_works)
-{
-    kill_many("traffic", ROUNDS);
-}
-
-TEST(killed_while_it_syncs)
-{
-    kill_many("sync", ROUNDS);
+    kill_many(true, 4 * ROUNDS);
 }
 
 TEST(killed_while_it_ends)
 {
-    kill_many("shutdown", ROUNDS);
+    kill_many(false, ROUNDS);
 }
 
 int main(void)

@@ -1,9 +1,8 @@
 /* test_total.c - cumulative streams with real processes (PROTOCOL 17). */
 #include "test/frontend/tree.h"
 
-/* The count of numbers that each back-end sends, and the rate per second. */
+/* The count of numbers that each back-end sends. */
 #define NUMBERS 40
-#define RATE    100
 
 static struct cop_stream *open_total(struct cop_network *network,
                                      enum cop_sync sync,
@@ -53,33 +52,6 @@ static int64_t total_of(struct cop_stream *stream)
     total = numbers[0];
     cop_packet_free(packet);
     return total;
-}
-
-/* Every commnode is killed, one after the other, while back-ends send. The sync
- * returns 0, and the sum has each number of each member once. */
-TEST(a_sum_survives_every_commnode)
-{
-    static const struct {
-        const char *shape;
-        enum cop_sync sync;
-    } cases[] = {{"2x2x2", COP_DO_NOT_WAIT}, {"4x4", COP_WAIT_FOR_ALL}};
-    struct cop_packet *packet;
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct cop_network *network = tree_launch(cases[i].shape);
-        struct cop_stream *stream = open_total(network, cases[i].sync, "sum");
-        const char *reason = "";
-
-        CU_ASSERT_EQUAL(cop_stream_guarantee(stream, &reason),
-                        COP_GUARANTEE_TOTAL);
-        CU_ASSERT_PTR_NULL(reason);
-        CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
-        CU_ASSERT(tree_kill_all(network) >= 4);
-        CHECK_IS(tree_sync(stream), 0);
-        CU_ASSERT_EQUAL(total_of(stream), truth(network));
-        CHECK_IS(cop_stream_receive(stream, &packet, 0), -EAGAIN);
-        tree_end(network);
-    }
 }
 
 /* The part of a back-end that leaves stays in the total; the part of one that

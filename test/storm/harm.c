@@ -59,7 +59,8 @@ static void draw_kills(struct schedule *schedule,
         order[k] = i + 1;
     }
     for (i = 0; i < (all ? count : (count + 1) / 2); i++) {
-        at_ms += KILL_FIRST_MS + draw(seed, KILL_SPREAD_MS);
+        if (draw(seed, 4) > 0) /* else at once with the one before */
+            at_ms += KILL_FIRST_MS + draw(seed, KILL_SPREAD_MS);
         add(schedule, at_ms, BLOW_KILL, order[i], 0);
     }
 }
