@@ -6,7 +6,6 @@
 
 #include "test/storm/parts.h"
 
-#define INDEX_MAX   1000000
 #define JOINERS_MAX 8 /* the maximum number of ranks of late joiners */
 
 enum {
@@ -35,37 +34,16 @@ uint32_t ledger_command(struct ledger *ledger, uint32_t items)
     return ++ledger->number;
 }
 
-/* Find which string `text` is. Returns whether it is one of this flow. */
-static bool string_read(const struct ledger *ledger,
-                        const char *text,
-                        uint32_t *rank,
-                        int *class,
-                        uint32_t *index)
+/* Note that the front-end has item `index` of `rank`. */
+static void take_item(struct ledger *ledger,
+                      uint32_t rank,
+                      int class,
+                      uint32_t index)
 {
-    uint32_t flow;
-    char letter;
-    int end = 0;
+    struct seen *seen = &ledger->seen[rank];
+    uint32_t room = seen->room[class];
 
-    if (sscanf(text, "%u.%c.%u.%u%n", &flow, &letter, rank, index, &end) != 4 ||
-        text[end] || flow != ledger->flow || (letter != 'a' && letter != 'u') ||
-        *rank >= RANKS_MAX || *index >= INDEX_MAX)
-        return false;
-    *class = letter == 'a' ? ANSWERS : UNASKED;
-    return true;
-}
-
-static void take_string(struct ledger *ledger, const char *text)
-{
-    uint32_t rank, index, room;
-    struct seen *seen;
-    int class;
-
-    if (!string_read(ledger, text, &rank, &class, &index)) {
-        ledger->bad("%s: a string that nobody sends: %s", ledger->name, text);
-        return;
-    }
-    seen = &ledger->seen[rank];
-    for (room = seen->room[class]; room <= index;)
+    while (room <= index)
         room = room ? 2 * room : 64;
     if (room > seen->room[class]) {
         seen->has[class] = realloc(seen->has[class], room);
@@ -75,27 +53,44 @@ static void take_string(struct ledger *ledger, const char *text)
                room - seen->room[class]);
         seen->room[class] = room;
     }
-    if (seen->has[class][index]) {
-        ledger->bad("%s: string %s was delivered twice", ledger->name, text);
-        return;
-    }
+    if (seen->has[class][index])
+        ledger->bad("%s: %u of rank %u was delivered twice", ledger->name,
+                    index, rank);
+    seen->count[class] += !seen->has[class][index];
     seen->has[class][index] = 1;
-    seen->count[class]++;
-    ledger->strings++;
 }
 
-static void take_strings(struct ledger *ledger, const struct cop_packet *packet)
+/* Read what set_number() has made for this flow. */
+static bool read_number(const struct ledger *ledger,
+                        int32_t number,
+                        uint32_t *rank,
+                        int *class,
+                        uint32_t *index)
 {
-    const char **strings;
-    uint32_t count;
+    *rank = (uint32_t)number >> 21 & (RANKS_MAX - 1);
+    *class = (uint32_t)number >> 20 & 1 ? UNASKED : ANSWERS;
+    *index = (uint32_t)number & 0xfffff;
+    return (uint32_t)number >> 28 == ledger->flow;
+}
 
-    if (cop_packet_unpack(packet, "%as", &strings, &count) < 0) {
+static void take_numbers(struct ledger *ledger, const struct cop_packet *packet)
+{
+    const int32_t *numbers;
+    uint32_t count, rank, index;
+    int class;
+
+    if (cop_packet_unpack(packet, "%ad", &numbers, &count) < 0) {
         ledger->bad("%s: a packet of format \"%s\"", ledger->name,
                     cop_packet_format(packet));
         return;
     }
     for (uint32_t i = 0; i < count; i++)
-        take_string(ledger, strings[i]);
+        if (read_number(ledger, numbers[i], &rank, &class, &index))
+            take_item(ledger, rank, class, index);
+        else
+            ledger->bad("%s: a number that nobody sends: %d", ledger->name,
+                        numbers[i]);
+    ledger->numbers += count;
 }
 
 /* Raise `peaks` to the values of the keys in `packet`. */
@@ -119,27 +114,41 @@ static void take_peaks(const struct ledger *ledger,
             peaks[keys[i]] = values[i];
 }
 
+/* Note the answers to commands since the last sync: one of a back-end in each
+ * packet. */
 static void take_sums(struct ledger *ledger, const struct cop_packet *packet)
 {
-    const int64_t *values;
-    uint32_t count;
+    const uint64_t *values;
+    uint32_t count, rank, number;
 
     if (packet_is_lost(packet))
         return;
-    if (cop_packet_unpack(packet, "%ald", &values, &count) < 0 ||
-        count != SLOTS) {
+    if (cop_packet_unpack(packet, "%auld", &values, &count) < 0 ||
+        count != RANKS_MAX) {
         ledger->bad("%s: a packet of format \"%s\"", ledger->name,
                     cop_packet_format(packet));
         return;
     }
-    for (uint32_t i = 0; i < SLOTS; i++)
-        ledger->slots[i] += values[i];
+    for (rank = 0; rank < RANKS_MAX; rank++) {
+        if (values[rank] == 0)
+            continue;
+        number = ledger->number;
+        while (number > ledger->synced &&
+               part_value(rank, ledger->flow, number) != values[rank])
+            number--;
+        if (number > ledger->synced)
+            take_item(ledger, rank, ANSWERS, number);
+        else
+            ledger->bad("%s: %" PRIx64 " of rank %u is no answer since the "
+                        "last sync",
+                        ledger->name, values[rank], rank);
+    }
 }
 
 void ledger_packet(struct ledger *ledger, const struct cop_packet *packet)
 {
     if (ledger->kind == KIND_SET)
-        take_strings(ledger, packet);
+        take_numbers(ledger, packet);
     else if (ledger->kind == KIND_PEAKS)
         take_peaks(ledger, packet, ledger->peaks);
     else if (ledger->kind == KIND_SUM)
@@ -185,15 +194,16 @@ void ledger_note_left(struct ledger *ledger)
         ledger->parts[tally.rank].has_left = tally.has_left;
 }
 
-/* How many of the first `count` are missing; `*first`: the first of them. */
+/* How many from `from` to below `end` are missing; `*first`: the first. */
 static uint32_t missing(const struct seen *seen,
                         int class,
-                        uint32_t count,
+                        uint32_t from,
+                        uint32_t end,
                         uint32_t *first)
 {
     uint32_t i, lacks = 0;
 
-    for (i = 0; i < count; i++)
+    for (i = from; i < end; i++)
         if (i >= seen->room[class] || !seen->has[class][i]) {
             if (lacks++ == 0)
                 *first = i;
@@ -201,26 +211,35 @@ static uint32_t missing(const struct seen *seen,
     return lacks;
 }
 
-static void check_strings(struct ledger *ledger, int class)
+/* Check that the front-end has all numbers of a set or, of a sum, all answers
+ * since the last sync. */
+static void check_items(struct ledger *ledger, int class)
 {
+    bool is_sum = ledger->kind == KIND_SUM;
     struct tally tally;
     uint32_t i = 0, first = 0;
 
     while (ledger_next_tally(ledger, &i, &tally)) {
         const struct flow_tally *sent = &tally.flows[ledger->flow];
         const struct seen *seen = &ledger->seen[tally.rank];
-        uint32_t count = class == ANSWERS ? sent->answered : sent->unasked;
-        uint32_t lacks = missing(seen, class, count, &first);
+        uint32_t end = is_sum             ? sent->last + 1
+                       : class == ANSWERS ? sent->answered
+                                          : sent->unasked;
+        uint32_t from = is_sum ? ledger->synced + 1 : 0;
+        uint32_t lacks;
 
+        if (is_sum && from < sent->first)
+            from = sent->first;
+        lacks = missing(seen, class, from, end, &first);
         if (lacks > 0 && !ledger_excuses(ledger, &tally))
-            ledger->bad("%s: %u of the %u %s strings of rank %u are missing, "
+            ledger->bad("%s: %u of the %u %s items of rank %u are missing, "
                         "the first is %u",
-                        ledger->name, lacks, count,
+                        ledger->name, lacks, end - from,
                         class == ANSWERS ? "answered" : "unsolicited",
                         tally.rank, first);
-        else if (seen->count[class] > count)
-            ledger->bad("%s: rank %u has sent %u strings, but %u came",
-                        ledger->name, tally.rank, count, seen->count[class]);
+        else if (!is_sum && seen->count[class] > end)
+            ledger->bad("%s: rank %u has sent %u numbers, but %u came",
+                        ledger->name, tally.rank, end, seen->count[class]);
     }
 }
 
@@ -269,84 +288,46 @@ static void check_peaks(struct ledger *ledger)
     }
 }
 
-/* Check the answers to the commands since the last sync. Those of members that
- * are excused may be missing. */
-static void check_sums(struct ledger *ledger, bool is_lossy)
-{
-    int64_t expected[SLOTS] = {0}, excused = 0;
-    struct tally tally;
-    uint32_t i = 0, number;
-
-    while (ledger_next_tally(ledger, &i, &tally)) {
-        const struct flow_tally *got = &tally.flows[ledger->flow];
-
-        if (ledger_excuses(ledger, &tally)) {
-            excused++;
-            continue;
-        }
-        for (number = ledger->synced + 1; number <= ledger->number; number++)
-            if (got->first > 0 && got->first <= number && got->last >= number)
-                expected[number % SLOTS] +=
-                    sum_value(tally.rank, ledger->flow, number);
-    }
-    for (i = 0; i < SLOTS; i++) {
-        int64_t came = ledger->slots[i] >> 40, wanted = expected[i] >> 40;
-
-        if (came > wanted + excused || (!is_lossy && came < wanted) ||
-            (came == wanted && excused == 0 && ledger->slots[i] != expected[i]))
-            ledger->bad("%s: sync returned %d behind command %u, and slot %u "
-                        "has %" PRId64 " answers of %" PRId64
-                        ", values %" PRId64 " of %" PRId64,
-                        ledger->name, is_lossy, ledger->number, i, came, wanted,
-                        ledger->slots[i] & 0xffffffffff,
-                        expected[i] & 0xffffffffff);
-    }
-    memset(ledger->slots, 0, sizeof(ledger->slots));
-}
-
 void ledger_synced(struct ledger *ledger, bool is_lossy)
 {
     uint32_t i;
 
     check_commands(ledger);
     if (ledger->kind == KIND_SET)
-        check_strings(ledger, ANSWERS);
+        check_items(ledger, ANSWERS);
     else if (ledger->kind == KIND_PEAKS)
         check_peaks(ledger);
-    else if (ledger->kind == KIND_SUM)
-        check_sums(ledger, is_lossy);
-    else
+    else if (ledger->kind != KIND_SUM)
         parts_synced(ledger, is_lossy);
+    else if (!is_lossy)
+        check_items(ledger, ANSWERS);
     for (i = 0; i < RANKS_MAX; i++)
         ledger->parts[i].is_aligned = ledger->parts[i].is_member;
     ledger->synced = ledger->number;
 }
 
-/* Check that the state has each delivered string once. */
-static void check_state_strings(struct ledger *ledger,
-                                const struct cop_packet *state)
+/* Check that the state has each delivered number once. */
+static void check_state_set(struct ledger *ledger,
+                            const struct cop_packet *state)
 {
     uint32_t count = 0, rank, index, i;
-    const char **strings;
+    const int32_t *numbers;
     int class;
 
-    if (state && cop_packet_unpack(state, "%as", &strings, &count) < 0)
+    if (state && cop_packet_unpack(state, "%ad", &numbers, &count) < 0)
         ledger->bad("%s: a state of format \"%s\"", ledger->name,
                     cop_packet_format(state));
-    if (count != ledger->strings)
-        ledger->bad("%s: %" PRIu64 " strings came, but the state has %u",
-                    ledger->name, ledger->strings, count);
+    if (count != ledger->numbers)
+        ledger->bad("%s: %" PRIu64 " numbers came, but the state has %u",
+                    ledger->name, ledger->numbers, count);
     for (i = 0; i < count; i++) {
-        struct seen *seen;
+        bool is_read = read_number(ledger, numbers[i], &rank, &class, &index);
+        struct seen *seen = &ledger->seen[rank];
 
-        if (!string_read(ledger, strings[i], &rank, &class, &index)) {
-            ledger->bad("%s: the state has %s", ledger->name, strings[i]);
-            return;
-        }
-        seen = &ledger->seen[rank];
-        if (index >= seen->room[class] || !seen->has[class][index]) {
-            ledger->bad("%s: the state has %s twice, or it never came",
-                        ledger->name, strings[i]);
+        if (!is_read || index >= seen->room[class] ||
+            !seen->has[class][index]) {
+            ledger->bad("%s: the state has %d twice, or it never came",
+                        ledger->name, numbers[i]);
             return;
         }
         seen->has[class][index] = 0;
@@ -383,8 +364,8 @@ static void check_end_peaks(struct ledger *ledger,
 void ledger_end(struct ledger *ledger, const struct cop_packet *state)
 {
     if (ledger->kind == KIND_SET) {
-        check_strings(ledger, UNASKED);
-        check_state_strings(ledger, state);
+        check_items(ledger, UNASKED);
+        check_state_set(ledger, state);
     } else if (ledger->kind == KIND_PEAKS) {
         check_end_peaks(ledger, state);
     }

@@ -10,7 +10,7 @@
 typedef void (*ledger_bad_fn)(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* The strings of one back-end, in answers and unsolicited ones. */
+/* The packets of one back-end of a set or a sum, in answers and unsolicited. */
 struct seen {
     unsigned char *has[2]; /* by index */
     uint32_t room[2];
@@ -44,9 +44,8 @@ struct ledger {
     uint32_t number;       /* of the last command */
     uint32_t synced;       /* the last command before the last sync */
     uint32_t items;        /* of all commands */
-    uint64_t strings;
+    uint64_t numbers;
     int64_t peaks[KEYS];
-    int64_t slots[SLOTS];
     struct seen seen[RANKS_MAX];
     struct part parts[RANKS_MAX];
     uint32_t epoch; /* questions, exact: of the last wave received */

@@ -26,7 +26,6 @@
 #define LEAVE_MS    60000
 #define HASTE_MS    100 /* a short time-out of a leave */
 #define ALERT_MS    50  /* the most until it obeys SIGTERM */
-#define TEXT_LEN    32
 
 struct flow {
     struct cop_stream *stream;
@@ -73,17 +72,16 @@ static void tally_open(const char *folder, uint32_t rank)
     tally->pid = getpid();
 }
 
-static int send_strings(uint32_t flow, char letter, uint32_t from, uint32_t to)
+static int send_numbers(uint32_t flow,
+                        bool is_unasked,
+                        uint32_t from,
+                        uint32_t to)
 {
-    char texts[ITEMS_MAX][TEXT_LEN];
-    const char *strings[ITEMS_MAX];
+    int32_t numbers[ITEMS_MAX];
 
-    for (uint32_t i = from; i < to; i++) {
-        snprintf(texts[i - from], TEXT_LEN, "%u.%c.%u.%u", flow, letter,
-                 tally->rank, i);
-        strings[i - from] = texts[i - from];
-    }
-    return cop_stream_send(flows[flow].stream, TAG_ANSWER, "%as", strings,
+    for (uint32_t i = from; i < to; i++)
+        numbers[i - from] = set_number(tally->rank, flow, is_unasked, i);
+    return cop_stream_send(flows[flow].stream, TAG_ANSWER, "%ad", numbers,
                            to - from);
 }
 
@@ -103,27 +101,23 @@ static int send_peaks(uint32_t flow, uint32_t number, uint32_t items)
                            items, values, items);
 }
 
-/* Send the sum for command `number`; 0: a packet that adds nothing. */
-static int send_sum(uint32_t flow, uint32_t number)
+static int send_array(uint32_t flow, uint64_t value)
 {
-    int64_t slots[SLOTS] = {0};
+    uint64_t values[RANKS_MAX] = {0};
 
-    if (number > 0)
-        slots[number % SLOTS] = sum_value(tally->rank, flow, number);
-    return cop_stream_send(flows[flow].stream, TAG_ANSWER, "%ald", slots,
-                           (uint32_t)SLOTS);
+    values[tally->rank] = value;
+    return cop_stream_send(flows[flow].stream, TAG_ANSWER, "%auld", values,
+                           (uint32_t)RANKS_MAX);
 }
 
 static int send_part(uint32_t flow, uint32_t index)
 {
-    uint64_t values[RANKS_MAX] = {0};
+    uint64_t value = part_value(tally->rank, flow, index);
 
-    values[tally->rank] = part_value(tally->rank, flow, index);
     return flows[flow].kind == KIND_PIECES
                ? cop_stream_send(flows[flow].stream, TAG_ANSWER, "%ud %uld",
-                                 tally->rank, values[tally->rank])
-               : cop_stream_send(flows[flow].stream, TAG_ANSWER, "%auld",
-                                 values, (uint32_t)RANKS_MAX);
+                                 tally->rank, value)
+               : send_array(flow, value);
 }
 
 /* Send `count` packets on an exact or cumulative stream. */
@@ -144,12 +138,10 @@ static void answer(uint32_t flow, uint32_t number, uint32_t items)
 
     sent->answered += items;
     if (flows[flow].kind == KIND_SET)
-        r = send_strings(flow, 'a', from, from + items);
+        r = send_numbers(flow, false, from, from + items);
     else if (flows[flow].kind == KIND_PEAKS)
         r = send_peaks(flow, number, items);
-    else if (flows[flow].kind == KIND_SUM)
-        r = send_sum(flow, number);
-    else if (flows[flow].kind == KIND_QUESTION)
+    else if (flows[flow].kind == KIND_SUM || flows[flow].kind == KIND_QUESTION)
         r = send_part(flow, number);
     else
         r = send_parts(flow, part_count(tally->rank, flow, number, items));
@@ -169,11 +161,11 @@ static void send_unasked(uint32_t flow)
     flows[flow].unasked--;
     sent->unasked++;
     if (flows[flow].kind == KIND_SET)
-        r = send_strings(flow, 'u', from, from + 1);
+        r = send_numbers(flow, true, from, from + 1);
     else if (flows[flow].kind == KIND_PEAKS) /* numbers that no command has */
         r = send_peaks(flow, 0x80000000u + from, 1);
     else if (flows[flow].kind == KIND_SUM)
-        r = send_sum(flow, 0);
+        r = send_array(flow, 0); /* adds nothing */
     else
         r = send_parts(flow, 1);
     if (r < 0 && r != -EPIPE && r != -ENOTCONN)

@@ -16,7 +16,6 @@
 #define DEPTH_MAX 4
 #define FLOWS     6   /* streams of a round */
 #define KEYS      16  /* of the stream of maxima */
-#define SLOTS     8   /* of the stream of sums: commands between two syncs */
 #define ITEMS_MAX 16  /* answers to one command */
 #define WRONG_LEN 256 /* a violation that a back-end has found */
 
@@ -115,15 +114,19 @@ static inline uint32_t item_value(uint32_t rank,
                       0xfffff);
 }
 
-/* The value that one answer adds to its slot of a sum: a one that counts it,
- * and a value that tells answers apart. */
-static inline int64_t sum_value(uint32_t rank, uint32_t flow, uint32_t number)
+/* The number with this `index` that `rank` sends on the stream of a set, in
+ * answers or unsolicited: `index` in the lowest 20 bits. */
+static inline int32_t set_number(uint32_t rank,
+                                 uint32_t flow,
+                                 bool is_unasked,
+                                 uint32_t index)
 {
-    return (INT64_C(1) << 40) | item_value(rank, flow, number, 0);
+    return (int32_t)(flow << 28 | rank << 21 | (uint32_t)is_unasked << 20 |
+                     index);
 }
 
 /* The packet with this `index` that back-end `rank` sends on an exact or
- * cumulative stream, or its answer to the question with this number; never 0. */
+ * cumulative stream, or its answer to the command with this number; never 0. */
 static inline uint64_t part_value(uint32_t rank, uint32_t flow, uint32_t index)
 {
     return mix(((uint64_t)rank << 40) | ((uint64_t)flow << 32) | index) | 1;

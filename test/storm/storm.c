@@ -51,7 +51,7 @@ enum sum {
     LEFT,
     TIMEOUTS,
     UNKNOWN,
-    STRINGS,
+    NUMBERS,
     COMMANDS,
     SYNCS,
     LOSSY,
@@ -75,7 +75,7 @@ static const char *const sum_names[SUMS] = {
     "back-ends told to leave",
     "leaves that timed out",
     "leaves with an unknown end",
-    "strings",
+    "numbers of sets",
     "commands taken",
     "syncs",
     "syncs that returned 1",
@@ -171,7 +171,7 @@ static void take_line(const char *line)
     if (strcmp(word, "ended") == 0)
         witness_end(&the_round.tree, line + at, bad);
     if (strcmp(word, "settled") == 0)
-        for (int i = STRINGS, n = 0; i <= PARTIAL; i++, at += n)
+        for (int i = NUMBERS, n = 0; i <= PARTIAL; i++, at += n)
             sscanf(line + at, "%" SCNu64 "%n", &sums[i], &n);
 }
 

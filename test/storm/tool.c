@@ -7,7 +7,7 @@
  *     TIME ready                    tree and streams are usable
  *     TIME event TYPE RANK PARENT LOST_PARENT STREAM TEXT
  *     TIME bad TEXT                 a promise was broken
- *     TIME settled STRINGS COMMANDS SYNCS LOSSY PARTS TOTALS WAVES ANSWERS
+ *     TIME settled NUMBERS COMMANDS SYNCS LOSSY PARTS TOTALS WAVES ANSWERS
  *                  PARTIAL
  *     TIME ended RESULT TEXT        of the shutdown, and of its event
  *     TIME bye                      everything has been freed
@@ -28,7 +28,7 @@
 
 #define SYNC_MS     60000 /* no sync may take longer */
 #define SHUTDOWN_MS 30000
-#define BURST_MAX   4 /* at most SLOTS / 2 */
+#define BURST_MAX   4
 #define KEEP_MIN                                                               \
     98304 /* more than a back-end sends in two epochs, or two back-ends
              deadlock: each blocked in the middle of an epoch, of different
@@ -280,8 +280,8 @@ static void flow_open(uint32_t i, uint64_t seed, const char *folder)
                                          {KIND_TOTAL, KIND_TOTAL}};
     static const char *const names[KINDS] = {
         "set", "peaks", "sum", "question", "exact", "pieces", "total"};
-    static const char *const filters[KINDS] = {"set", "peaks", "sum", "sum",
-                                               "sum", NULL,    "sum"};
+    static const char *const filters[KINDS] = {
+        "int_union", "peaks", "sum", "sum", "sum", NULL, "sum"};
     static const char *const modes[] = {"wait-for-all", "do-not-wait",
                                         "time-out"};
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
@@ -390,7 +390,7 @@ static void watch(const char *word)
 
 static void report(void)
 {
-    uint64_t strings = 0, commands = 0, parts = 0, waves = 0;
+    uint64_t numbers = 0, commands = 0, parts = 0, waves = 0;
     uint32_t syncs = 0, lossy = 0, totals = 0, answers = 0, partial = 0;
 
     for (uint32_t i = 0; i < FLOWS; i++) {
@@ -399,7 +399,7 @@ static void report(void)
         for (uint32_t rank = 0; rank < RANKS_MAX; rank++)
             parts += ledger->parts[rank].count;
         totals += ledger->totals;
-        strings += ledger->strings;
+        numbers += ledger->numbers;
         commands += (uint64_t)ledger->number * ledger->member_count;
         syncs += flows[i].syncs;
         lossy += flows[i].lossy;
@@ -409,7 +409,7 @@ static void report(void)
     }
     say("settled %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 " %u %" PRIu64
         " %u %u",
-        strings, commands, syncs, lossy, parts, totals, waves, answers,
+        numbers, commands, syncs, lossy, parts, totals, waves, answers,
         partial);
 }
 
