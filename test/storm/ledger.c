@@ -231,6 +231,9 @@ static void check_items(struct ledger *ledger, int class)
         if (is_sum && from < sent->first)
             from = sent->first;
         lacks = missing(seen, class, from, end, &first);
+        if (is_sum && tally.rank >= ledger->first_joiner &&
+            !ledger->parts[tally.rank].is_aligned)
+            continue;
         if (lacks > 0 && !ledger_excuses(ledger, &tally))
             ledger->bad("%s: %u of the %u %s items of rank %u are missing, "
                         "the first is %u",
