@@ -250,34 +250,10 @@ static char *check_totals(struct model *model)
     return NULL;
 }
 
-/* Check that both sets are equal; both lists are sorted by value. */
-static char *check_union(struct model *model)
-{
-    size_t k = 0;
-
-    for (size_t i = 0; i < model->sent.count; i++) {
-        if (!is_synced(model, model->sent.list[i].sequence))
-            continue;
-        while (k < model->taken.count &&
-               model->taken.list[k].value < model->sent.list[i].value)
-            k++;
-        if (k == model->taken.count ||
-            model->taken.list[k].value != model->sent.list[i].value)
-            return memory_format("%d, sent by %u, is not in the union",
-                                 model->sent.list[i].value,
-                                 model->sent.list[i].rank);
-    }
-    return NULL;
-}
-
 char *model_check_all(struct model *model)
 {
     bool aligned = model->sync == COP_WAIT_FOR_ALL;
 
-    if (model->filter == MODEL_UNION) {
-        sort_all(model, by_value);
-        return check_union(model);
-    }
     sort_all(model, aligned ? by_wave : by_epoch);
     if (!is_reduced(model))
         return check_values(model, aligned);

@@ -64,8 +64,9 @@ void model_send(struct model *model,
  * the stream's filter does not make such packets. */
 int model_take(struct model *model, const struct frame *frame);
 
-/* Check a stream on which no node has died: all due values were taken, epoch by
- * epoch, and wave by wave if aligned. Returns NULL, or a text to be freed. */
+/* Check a stream, no union, on which no node has died: all due values were
+ * taken, epoch by epoch, and wave by wave if aligned. Returns NULL, or a text to
+ * be freed. */
 char *model_check_all(struct model *model);
 
 /* Check a stream on which nodes have died: all due values of `living` were

@@ -303,7 +303,7 @@ static void check_stream(const struct traffic *traffic,
             stream->model.lossy[stream->epoch - 1]);
 
         text = wrong ? memory_text(wrong) : NULL;
-    } else if (traffic->exact)
+    } else if (traffic->exact && stream->model.filter != MODEL_UNION)
         text = model_check_all(&stream->model);
     else
         text = model_check_living(&stream->model, &living,

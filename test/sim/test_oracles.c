@@ -379,7 +379,7 @@ static const struct oracle_case cases[] = {
     {CALM VALUES SEND3 SYNC, strays, 1, "of stream 9, which is not open"},
     {CALM VALUES KILL1 SEND3 SYNC SEND3 SYNC, comes_behind_its_sync, 0,
      "behind the sync that covers it"},
-    {CALM UNION SEND3 SYNC, lose_up, 2, "is not in the union"},
+    {CALM UNION SEND3 SYNC, lose_up, 2, "which lives, was not taken"},
     {CALM UNION KILL1 SEND3 SYNC, lose_up, 3, "which lives, was not taken"},
     {CALM VALUES SEND3 SYNC, repeat_up, 2, "is not what was taken"},
     {CALM VALUES SEND3 SYNC, lose_up, 2, "is not what was taken"},
