@@ -1,6 +1,8 @@
-/* test_release.c - a process that a daemon holds continues if the daemon is
- * killed or stopped in the middle of a walk. The test runs the whole tool on a
- * real process. With an argument this program is such a process itself. */
+/* test_release.c - a process that a daemon holds is as it was before if the
+ * daemon is killed or stopped in the middle of a walk. The test runs the whole
+ * tool on a real process. With an argument this program is such a process
+ * itself. That running processes go on when anything of the tool is killed, is
+ * tested by test/stat/kills.py. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pipe2() */
 #endif
@@ -370,44 +372,6 @@ static void copy_without_names(const char *path, const char *debug)
     CU_ASSERT_EQUAL_FATAL(system(command), 0);
     CU_ASSERT_EQUAL_FATAL(unlink(debug), 0);
     CU_ASSERT_EQUAL_FATAL(mkfifo(debug, 0600), 0);
-}
-
-/* Whether gdb can attach, and sees the job's stack. */
-static bool gdb_attaches(const struct job *job)
-{
-    char command[256], line[1024];
-    bool seen = false;
-    FILE *gdb;
-
-    snprintf(command, sizeof(command),
-             "gdb -nx -batch -p %d -ex 'bt 8' 2>/dev/null </dev/null",
-             (int)job->pid);
-    gdb = popen(command, "re");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(gdb);
-    while (fgets(line, sizeof(line), gdb))
-        seen |= strstr(line, "release_deep") != NULL;
-    return pclose(gdb) == 0 && seen;
-}
-
-/* If a daemon is killed in the middle of a walk, the job goes on, and a
- * debugger can attach to it. */
-TEST(a_killed_daemon_lets_go)
-{
-    bool has_gdb = system("gdb --version >/dev/null 2>&1") == 0;
-    struct job job = job_start();
-
-    for (int round = 0; round < ROUNDS; round++) {
-        struct look look = catch_walk(&job, "60000", "1");
-
-        CU_ASSERT_EQUAL(kill(look.daemon, SIGKILL), 0);
-        CU_ASSERT(is_let_go(job.pid, "RS"));
-        CU_ASSERT(job_goes_on(&job));
-        tool_end(look.tool);
-    }
-    if (has_gdb)
-        CU_ASSERT(gdb_attaches(&job));
-    CU_ASSERT(job_goes_on(&job));
-    job_end(&job);
 }
 
 /* A job that was stopped before stays stopped if the daemon is killed. */
