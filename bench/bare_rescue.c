@@ -1,4 +1,4 @@
-/* bare_rescue.c - the nodes of the bare tree of bench/recovery.
+/* bare_rescue.c - the nodes of the bare tree of bench/exactness.
  *
  * `bare_rescue PORT ROLE NUMBER`, where the role is one of
  *   refuge                  reports its port, and accepts every call
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     int r = -EINVAL;
 
     if (argc != 4)
-        errx(2, "usage: bare_rescue PORT ROLE NUMBER; bench/recovery starts "
+        errx(2, "usage: bare_rescue PORT ROLE NUMBER; bench/exactness starts "
                 "it, it is of no use alone");
     if (!orphan && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         err(1, "bare_rescue: prctl");

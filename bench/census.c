@@ -52,7 +52,8 @@ static int list_members(struct census *census)
     return 0;
 }
 
-int census_pace(struct census *census, uint32_t rate)
+/* Let every back-end send `rate` packets a second. */
+static int set_pace(struct census *census, uint32_t rate)
 {
     int32_t tag = census->mode == MODE_RECOVERABLE ? BENCH_FEED : BENCH_COUNT;
 
@@ -85,8 +86,8 @@ int census_start(struct census **out,
         r = open_control(census);
     if (r == 0)
         r = mode_open(mode, census->network, &census->stream);
-    if (r == 0 && rate > 0)
-        r = census_pace(census, rate);
+    if (r == 0)
+        r = set_pace(census, rate);
     if (r < 0) {
         census_end(census);
         return r;
@@ -95,12 +96,13 @@ int census_start(struct census **out,
     return 0;
 }
 
-uint64_t census_truth(const uint32_t *ranks, uint32_t count, uint32_t wave)
+/* The sum of the numbers that the members send in wave `wave` >= 1. */
+static uint64_t truth_of(const struct census *census, uint32_t wave)
 {
     uint64_t truth = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        truth += (uint64_t)integers_draw(ranks[i], wave - 1);
+    for (uint32_t i = 0; i < census->member_count; i++)
+        truth += (uint64_t)integers_draw(census->ranks[i], wave - 1);
     return truth;
 }
 
@@ -146,7 +148,7 @@ static int read_wave(struct census *census,
         census->sum += value;
     if (r < 0 || !all)
         return r;
-    return value == census_truth(census->ranks, census->member_count, wave);
+    return value == truth_of(census, wave);
 }
 
 static int look_at_wave(struct census *census,

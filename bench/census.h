@@ -35,17 +35,13 @@ struct census {
 
 /* Launch the tree, of which exactly one of `shape` and `text`, a topology
  * file's, is given. With `session_path`, nodes may be broken through that
- * session file. Every back-end sends `rate` packets a second from now on; 0:
- * none before census_pace(). */
+ * session file. Every back-end sends `rate` packets a second from now on. */
 int census_start(struct census **out,
                  enum mode mode,
                  const char *shape,
                  const char *text,
                  const char *session_path,
                  uint32_t rate);
-
-/* Let every back-end send `rate` packets a second from now on. */
-int census_pace(struct census *census, uint32_t rate);
 
 /* Take the next answer, waiting up to `timeout_ms`: the next wave, or, of a
  * cumulative stream, the total if it has grown and is exact.
@@ -60,6 +56,3 @@ int census_check(struct census *census);
 
 /* End the network and free `census`. NULL is fine. */
 void census_end(struct census *census);
-
-/* The sum of the numbers that the members `ranks` send in wave `wave` >= 1. */
-uint64_t census_truth(const uint32_t *ranks, uint32_t count, uint32_t wave);

@@ -4,6 +4,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -62,7 +63,7 @@ static int print_line(const char *name, const struct exactness_row *row)
         row->columns[MODE_EXACT].count == row->columns[MODE_NONE].count)
         r = sample_ratio(&ratio, &row->columns[MODE_EXACT],
                          &row->columns[MODE_NONE]);
-    if (ratio.count > 0)
+    if (ratio.count > 0 && isfinite(sample_quantile(&ratio, 0.5)))
         printf(" %6.3f", sample_quantile(&ratio, 0.5));
     printf("\n");
     sample_fini(&ratio);

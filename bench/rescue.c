@@ -1,25 +1,16 @@
-/* rescue.c - one failure, in a new tree. */
+/* rescue.c - a tree of Coppice with one victim, and the end of such trees. */
 #include "bench/rescue.h"
 
 #include <err.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench/duel.h"
-
-void rescue_times_fini(struct rescue_times *times)
-{
-    sample_fini(&times->overall);
-    sample_fini(&times->orphan);
-    sample_fini(&times->choose);
-    sample_fini(&times->connect);
-    sample_fini(&times->compensate);
-    sample_fini(&times->cleanup);
-    sample_fini(&times->resumed);
-    sample_fini(&times->trip);
-    sample_fini(&times->behind);
-}
+#include "bench/family.h"
 
 int rescue_reap(void)
 {
@@ -40,20 +31,49 @@ int rescue_reap(void)
     return 0;
 }
 
-int rescue_measure(const struct rescue *rescue,
-                   uint32_t orphans,
-                   struct rescue_times *times)
+/* The front-end is node 0, the victim 1. The refuges follow, each with a
+ * back-end (a leaf is no commnode), then the victim's children. */
+char *rescue_topology(uint32_t orphans)
 {
-    void *tree;
-    int ended, reaped;
-    int r = rescue->start(&tree, orphans);
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream(&text, &len);
+    uint32_t next = 2 + RESCUE_REFUGES;
 
-    if (r < 0)
-        return r;
-    r = rescue->fail(tree, times);
-    ended = rescue->end(tree);
-    reaped = rescue_reap();
-    if (r == 0)
-        r = ended;
-    return r < 0 ? r : reaped;
+    if (!file)
+        return NULL;
+    fprintf(file, "localhost:0 =>");
+    for (uint32_t i = 1; i <= 1 + RESCUE_REFUGES; i++)
+        fprintf(file, " localhost:%u", i);
+    fprintf(file, ";\n");
+    for (uint32_t i = 2; i < 2 + RESCUE_REFUGES; i++)
+        fprintf(file, "localhost:%u => localhost:%u;\n", i, next++);
+    fprintf(file, "localhost:1 =>");
+    for (uint32_t i = 0; i < orphans; i++)
+        fprintf(file, " localhost:%u", next++);
+    fprintf(file, ";\n");
+    if (fclose(file) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+int rescue_victim(uint32_t orphans, pid_t *victim)
+{
+    struct family family;
+    uint32_t most = 0;
+    int r = family_read(&family, getpid());
+
+    for (size_t i = 0; r == 0 && i < family.count; i++) {
+        if (family.list[i].child_count <= most)
+            continue;
+        most = family.list[i].child_count;
+        *victim = family.list[i].pid;
+    }
+    family_fini(&family);
+    if (r == 0 && most != orphans) {
+        warnx("coppice: no process has %u children", orphans);
+        r = -ESRCH;
+    }
+    return r;
 }

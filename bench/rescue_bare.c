@@ -1,11 +1,10 @@
-/* rescue_bare.c - the bare tree of bench/recovery, at its root. */
+/* rescue_bare.c - the bare tree of bench/exactness, at its root. */
 #include <err.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/duel.h"
@@ -43,29 +42,13 @@ static int write_role(const struct bare *bare, char role[static LINE_MAX])
     return 0;
 }
 
-static int bare_end(void *tree)
+static int bare_start(struct bare *bare)
 {
-    struct bare *bare = tree;
-
-    if (!bare)
-        return 0;
-    kids_end(bare->victim, true);
-    kids_end(bare->refuges, true);
-    free(bare);
-    return 0;
-}
-
-static int bare_start(void **tree, uint32_t orphans)
-{
-    struct bare *bare = calloc(1, sizeof(*bare));
     char program[PATH_MAX];
     char role[LINE_MAX];
     uint32_t count;
     int r;
 
-    if (!bare)
-        return -ENOMEM;
-    bare->orphans = orphans;
     r = start_path(program, sizeof(program), "bare_rescue");
     if (r == 0)
         r = kids_start(&bare->refuges, program, RESCUE_REFUGES, "refuge",
@@ -74,31 +57,21 @@ static int bare_start(void **tree, uint32_t orphans)
         r = complain(write_role(bare, role), "the refuges' ports");
     if (r == 0)
         r = kids_start(&bare->victim, program, 1, role, &count);
-    if (r == 0 && count != orphans)
+    if (r == 0 && count != bare->orphans)
         r = complain(-EPROTO, "not every orphan has reported");
-    if (r < 0) {
-        bare_end(bare);
-        return r;
-    }
-    *tree = bare;
-    return 0;
+    return r;
 }
 
-static int take_report(int fd, struct rescue_times *times)
+static int take_report(int fd, struct sample *orphan)
 {
     struct rescue_report report;
-    double took_ms;
     int r = kids_read_all(fd, &report, sizeof(report));
 
-    if (r < 0)
-        return r;
-    took_ms = report.took_us / 1e3;
-    r = sample_add(&times->orphan, took_ms);
-    return r < 0 ? r : sample_add(&times->connect, took_ms);
+    return r < 0 ? r : sample_add(orphan, report.took_us / 1e3);
 }
 
 /* Take the orphans' reports as they arrive. */
-static int take_reports(const struct bare *bare, struct rescue_times *times)
+static int take_reports(const struct bare *bare, struct sample *orphan)
 {
     struct pollfd links[RESCUE_REFUGES];
     uint32_t taken = 0;
@@ -116,7 +89,7 @@ static int take_reports(const struct bare *bare, struct rescue_times *times)
         for (uint32_t i = 0; i < RESCUE_REFUGES; i++) {
             if (!links[i].revents)
                 continue;
-            r = take_report(links[i].fd, times);
+            r = take_report(links[i].fd, orphan);
             if (r < 0)
                 return r;
             taken++;
@@ -125,22 +98,31 @@ static int take_reports(const struct bare *bare, struct rescue_times *times)
     return 0;
 }
 
-static int bare_fail(void *tree, struct rescue_times *times)
+static int bare_fail(const struct bare *bare,
+                     struct sample *overall,
+                     struct sample *orphan)
 {
-    struct bare *bare = tree;
     double start = duel_now_s();
     int r;
 
     if (kill(kids_pid(bare->victim, 0), SIGKILL) < 0)
         return complain(-errno, "the victim");
-    r = take_reports(bare, times);
+    r = take_reports(bare, orphan);
     if (r == 0)
-        r = sample_add(&times->overall, (duel_now_s() - start) * 1e3);
+        r = sample_add(overall, (duel_now_s() - start) * 1e3);
     return complain(r, "the orphans' reports");
 }
 
-const struct rescue rescue_bare = {
-    .start = bare_start,
-    .fail = bare_fail,
-    .end = bare_end,
-};
+int rescue_bare(uint32_t orphans, struct sample *overall, struct sample *orphan)
+{
+    struct bare bare = {.orphans = orphans};
+    int r = bare_start(&bare);
+    int reaped;
+
+    if (r == 0)
+        r = bare_fail(&bare, overall, orphan);
+    kids_end(bare.victim, true);
+    kids_end(bare.refuges, true);
+    reaped = rescue_reap();
+    return r < 0 ? r : reaped;
+}

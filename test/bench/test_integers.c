@@ -1,4 +1,4 @@
-/* test_integers.c - the integers of bench/recovery, and sets of them. */
+/* test_integers.c - the integers of bench/exactness, and sets of them. */
 #include "bench/integers.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* test_rescue.c - the bare tree of bench/recovery: it moves as many bytes as
+/* test_rescue.c - the bare tree of bench/exactness: it moves as many bytes as
  * Coppice's handshake has. */
 #include "bench/rescue.h"
 
