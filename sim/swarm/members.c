@@ -68,10 +68,9 @@ static struct payload *pack_answer(struct traffic_stream *stream,
     uint32_t count = 2;
     int r;
 
-    if (stream->exact)
-        return exact_pack(stream, rank, exact_weight(stream));
-    if (stream->waves_only)
-        return answers_pack(rank, stream->serials[rank]++, stream->room);
+    if (stream->exact || stream->waves_only)
+        return answers_pack(&stream->answers, rank, stream->serials[rank]++,
+                            stream->exact ? exact_weight(stream) : 0);
     for (; stream->large && count < 2 + TRAFFIC_FILLED; count++)
         values[count] = model_filler((uint32_t)value * TRAFFIC_FILLED + count);
     if (stream->model.filter == MODEL_UNION)
@@ -235,6 +234,24 @@ static uint64_t wave_sent(struct traffic_stream *stream,
     return ((uint64_t)epoch << PACKET_WAVE_BITS) + ++stream->wave_counts[rank];
 }
 
+/* Record a packet of an exact stream or one of waves only. */
+static void answer_sent(struct traffic_stream *stream,
+                        struct sim *sim,
+                        uint32_t index,
+                        const struct frame *frame)
+{
+    uint32_t rank = sim_rank(sim, index);
+    uint64_t wave = wave_sent(stream, sim, index);
+    bool joined = !ranks_has(&stream->members, rank);
+    const char *wrong =
+        answers_send(&stream->answers, wave, frame,
+                     joined && stream->begins[rank] ==
+                                   1 + (uint32_t)(wave >> PACKET_WAVE_BITS));
+
+    if (wrong)
+        sim_fail(sim, "stream %u: %s", stream->id, wrong);
+}
+
 /* Record a back-end's packet with the wave that it must be in. */
 void traffic_sent(struct traffic *traffic,
                   struct sim *sim,
@@ -259,17 +276,8 @@ void traffic_sent(struct traffic *traffic,
                     epoch_now(stream, sim, index));
         return;
     }
-    if (index > 0 && stream && stream->exact) {
-        exact_sent_up(stream, sim, rank, wave_sent(stream, sim, index), frame);
-        return;
-    }
-    if (index > 0 && stream && stream->waves_only) {
-        uint64_t wave = wave_sent(stream, sim, index);
-        bool joined = !ranks_has(&stream->members, rank);
-
-        answers_send(&stream->answers, wave, frame,
-                     joined && stream->begins[rank] ==
-                                   1 + (uint32_t)(wave >> PACKET_WAVE_BITS));
+    if (index > 0 && stream && (stream->exact || stream->waves_only)) {
+        answer_sent(stream, sim, index, frame);
         return;
     }
     if (index == 0 || !stream || packet_open(&packet, frame->payload) < 0)

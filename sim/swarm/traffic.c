@@ -153,10 +153,11 @@ static bool open_stream(struct traffic *traffic,
         (stream->model.filter == MODEL_SUM ||
          stream->model.filter == MODEL_CONCAT)) {
         stream->waves_only = true;
-        stream->room =
-            stream->model.filter == MODEL_SUM ? traffic->rank_count : 0;
         definition.waves_only = true;
     }
+    stream->answers.exact = stream->exact;
+    stream->answers.room =
+        stream->model.filter == MODEL_SUM ? traffic->rank_count : 0;
     make_room(stream, traffic->rank_count);
     ledger_init(&stream->ledger, traffic->rank_count);
     ranks_copy(&stream->members, all);
@@ -266,7 +267,7 @@ static void check_answers(const struct traffic *traffic,
             sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
                      stream->last[rank], stream->sent_down, stream->id);
         else if (stream->due[rank] > 0 && !ranks_has(&traffic->leavers, rank) &&
-                 !whole_has(&stream->whole, rank, stream->due[rank] - 1))
+                 !answers_has(&stream->answers, rank, stream->due[rank] - 1))
             sim_fail(sim, "%u lives, and a sync of stream %u lacks its answer",
                      rank, stream->id);
     }
@@ -290,13 +291,7 @@ static void check_stream(const struct traffic *traffic,
     stream->model.epochs = stream->epoch;
     find_living(sim, stream, &living);
     check_answers(traffic, sim, stream, &living);
-    if (stream->exact) {
-        const char *wrong = whole_check(
-            &stream->whole, &living,
-            (uint64_t)stream->begun[stream->epoch - 1] << PACKET_WAVE_BITS);
-
-        text = wrong ? memory_text(wrong) : NULL;
-    } else if (stream->waves_only) {
+    if (stream->exact || stream->waves_only) {
         const char *wrong = answers_check(
             &stream->answers, &living,
             (uint64_t)stream->begun[stream->epoch - 1] << PACKET_WAVE_BITS,
@@ -355,7 +350,8 @@ static bool is_given_up(const struct traffic_stream *stream,
            frame->wave >> PACKET_WAVE_BITS < stream->given_up;
 }
 
-/* PROTOCOL 4.3b: the front-end has taken the answer to a question. */
+/* The front-end has taken a packet of an exact stream, or the answer to a
+ * question (PROTOCOL 4.3b). */
 static void take_answer(const struct traffic *traffic,
                         struct sim *sim,
                         struct traffic_stream *stream,
@@ -389,12 +385,10 @@ void traffic_taken(struct traffic *traffic,
         take_down(sim, stream, index, frame);
     else if (traffic_is_total(stream))
         sim_fail(sim, "stream %u is cumulative, and a packet came", id);
-    else if (stream->exact)
-        exact_taken(stream, sim, frame);
     else if (is_given_up(stream, frame))
         sim_fail(sim, "stream %u: a packet came behind the sync that covers it",
                  id);
-    else if (stream->waves_only)
+    else if (stream->exact || stream->waves_only)
         take_answer(traffic, sim, stream, frame);
     else if (model_take(&stream->model, frame) < 0)
         sim_fail(sim, "the front-end took what no filter makes");
@@ -577,7 +571,7 @@ static void told_left(struct traffic *traffic, struct sim *sim, uint32_t rank)
             sim_fail(sim, "stream %u: %u has left, and %s", stream->id, rank,
                      wrong);
         if (stream->exact)
-            whole_part(&stream->whole, rank);
+            answers_part(&stream->answers, rank);
     }
 }
 
@@ -596,7 +590,7 @@ void traffic_told(struct traffic *traffic,
         told_left(traffic, sim, rank);
     for (uint32_t i = 0; i < traffic->count && index == 0; i++)
         if (tell->tell == TELL_BACKEND_LOST)
-            whole_lose(&traffic->streams[i].whole, tell->rank);
+            answers_lose(&traffic->streams[i].answers, tell->rank);
     if (tell->tell == TELL_FILTER_ERROR && !is_refusal(stream, tell) &&
         !ranks_has(traffic->hung, tell->rank) &&
         !ranks_has(&traffic->crashed, tell->rank))
@@ -894,7 +888,6 @@ void traffic_fini(struct traffic *traffic)
 
         model_fini(&stream->model);
         ledger_fini(&stream->ledger);
-        whole_fini(&stream->whole);
         answers_fini(&stream->answers);
         free(stream->serials);
         free(stream->begins);

@@ -11,7 +11,6 @@
 #include "sim/swarm/ledger.h"
 #include "sim/swarm/model.h"
 #include "sim/swarm/schedule.h"
-#include "sim/swarm/whole.h"
 
 /* Limits: streams of a schedule, packets down on each, answers to each. */
 #define TRAFFIC_STREAMS 6
@@ -53,12 +52,10 @@ struct traffic_stream {
     struct ranks senders; /* all that have sent */
     struct model model;
     struct ledger ledger;  /* of a cumulative stream */
-    bool exact;            /* uses `whole` instead of `model` */
+    bool exact;            /* uses `answers` instead of `model` */
     uint64_t keep;         /* bytes that a back-end keeps on it */
     uint64_t least_window; /* smallest window of a link, in bytes */
-    struct whole whole;    /* what was sent and taken */
-    bool waves_only;       /* uses `answers` instead of `model` */
-    uint32_t room; /* above every rank, if the filter is a sum, else 0 */
+    bool waves_only;       /* likewise */
     struct answers answers;
     uint32_t *begins;      /* by rank: 1 + the epoch of its first packet */
     uint32_t *serials;     /* by rank: packets packed */

@@ -3,23 +3,6 @@
 
 #include "sim/swarm/traffic.h"
 
-/* Pack a packet of `rank`: a unique value, and `weight` bytes of ballast. */
-struct payload *exact_pack(struct traffic_stream *stream,
-                           uint32_t rank,
-                           uint32_t weight);
-
-/* The machine of back-end `rank` has accepted a packet in `wave`. */
-void exact_sent_up(struct traffic_stream *stream,
-                   struct sim *sim,
-                   uint32_t rank,
-                   uint64_t wave,
-                   const struct frame *frame);
-
-/* The front-end has taken a packet. */
-void exact_taken(struct traffic_stream *stream,
-                 struct sim *sim,
-                 const struct frame *frame);
-
 /* A redo has begun: check that it has a cause (PROTOCOL 16.14). */
 void exact_told_redo(const struct traffic *traffic,
                      struct traffic_stream *stream,
