@@ -132,3 +132,12 @@ void snapshot_refresh(struct node *node,
  * that lack earlier control packets are sent a snapshot too. `frame` is
  * borrowed. Returns 0 or an error as in intake.c. */
 int snapshot_take(struct node *node, const struct frame *frame);
+
+/* ---- zero.c: stream 0 (3.1) ---- */
+
+/* Front-end: send a control packet, and apply it here. */
+void zero_send(struct node *node, const struct control *control);
+
+/* Handle a control packet from the parent: the next one, or one of a snapshot.
+ * Its payload reference is taken. Returns 0 or an error as in intake.c. */
+int zero_take(struct node *node, struct frame *frame);

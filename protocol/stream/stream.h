@@ -213,15 +213,6 @@ void settle_told(struct node *node, struct stream *stream, struct mark settled);
 /* Back-end: settle the waiting marker. */
 void settle_marker(struct node *node, struct stream *stream);
 
-/* ---- zero.c: stream 0 (3.1) ---- */
-
-/* Front-end: send a control packet, and apply it here. */
-void zero_send(struct node *node, const struct control *control);
-
-/* Handle a control packet from the parent: the next one, or one of a snapshot.
- * Its payload reference is taken. Returns 0 or an error as in intake.c. */
-int zero_take(struct node *node, struct frame *frame);
-
 /* ---- downward.c ---- */
 
 /* Handle a packet from the parent; its payload reference is taken, also on
