@@ -162,7 +162,7 @@ static bool is_outermost(const struct judging *judging, uint32_t node)
 static bool is_state(enum note_kind note)
 {
     return note != NOTE_NONE && note != NOTE_RUNNING &&
-           note != NOTE_THREAD_NAME;
+           note != NOTE_THREAD_NAME && note != NOTE_THREAD;
 }
 
 /* Append the function of the program that has called `node`: the loop may be
