@@ -1,9 +1,13 @@
 /* driver_machine.c - step the node, and carry out its actions. */
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "net/driver_parts.h"
+#include "protocol/check.h"
 #include "topology/topology.h"
 #include "wire/limits.h"
 
@@ -86,11 +90,43 @@ static void set_time(struct driver *driver, struct event *event)
         event->now_us = helm_clock_us();
 }
 
+#ifdef NODE_CHECK_FILE
+/* In a build for tests: end the process if the node is inconsistent. The tree
+ * may recover, so it says so in a file, which scripts/check-in looks for. */
+static void check_node(const struct driver *driver, const struct event *event)
+{
+    char text[NODE_CHECK_TEXT];
+    FILE *file;
+
+    if (node_check(driver->machine.node, text))
+        return;
+    fprintf(stderr, "node_check: %s\n", text);
+    file = fopen(NODE_CHECK_FILE, "a");
+    if (file) {
+        fprintf(file, "rank %u, process %d, after event %d: %s\n",
+                driver->bootstrap->rank, (int)getpid(), event->type, text);
+        fclose(file);
+    }
+    signal(SIGABRT, SIG_DFL); /* not a crash in a filter call */
+    abort();
+}
+#else
+#define check_node(driver, event) ((void)0)
+#endif
+
+static int step(struct driver *driver, const struct event *event)
+{
+    int r = node_step(driver->machine.node, event, &driver->machine.actions);
+
+    check_node(driver, event);
+    return r;
+}
+
 /* Step the machine while its actions run: new ones are appended to them. */
 static void step_again(struct driver *driver, struct event *event)
 {
     set_time(driver, event);
-    node_step(driver->machine.node, event, &driver->machine.actions);
+    step(driver, event);
 }
 
 bool driver_machine_is_ending(const struct driver *driver)
@@ -258,7 +294,7 @@ int driver_machine_step(struct driver *driver,
     }
     set_time(driver, event);
     driver->machine.stepped = true;
-    r = node_step(driver->machine.node, event, &driver->machine.actions);
+    r = step(driver, event);
     if (result)
         *result = driver->machine.actions.result;
     if (outermost)

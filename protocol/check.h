@@ -1,7 +1,7 @@
 /* check.h - the invariants of a node between two steps.
  *
- * The simulator, the searches and the fuzz targets call this after each step.
- * The products do not. */
+ * The simulator, the searches, the fuzz targets and the nodes of ./check call this
+ * after each step. The products do not. */
 #pragma once
 
 #include "protocol/node.h"
