@@ -64,7 +64,7 @@ struct node_config {
 /* What a stream guarantees when nodes fail. */
 enum stream_guarantee {
     STREAM_PLAIN,
-    STREAM_WAVES,      /* a wave has each member exactly once */
+    STREAM_WAVES, /* a wave has each member exactly once */
     STREAM_TOTAL, /* a total has all that each member sent, once (17) */
 };
 

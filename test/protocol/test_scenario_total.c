@@ -98,8 +98,7 @@ TEST(a_dead_commnode_costs_nothing)
     for (uint32_t victim = 1; victim <= 2; victim++) {
         for (uint64_t at_ms = 0; at_ms < 12; at_ms++) {
             struct sim *sim = sim_launch("0(1(2(5,6),3),4(7))");
-            uint32_t stream =
-                sim_open_filter(sim, "sum", .kind = STREAM_TOTAL);
+            uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL);
             int total = 0;
 
             sim_kill_at(sim, victim, at_ms);
