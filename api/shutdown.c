@@ -180,7 +180,7 @@ int cop_network_shutdown(struct cop_network *network, int timeout_ms)
     return r;
 }
 
-/* How many packets, and bytes, sent on exact streams are not final. */
+/* How many packets, and bytes, sent on streams of whole waves are not final. */
 static uint64_t count_unfinal(const struct cop_network *network,
                               uint64_t *bytes)
 {

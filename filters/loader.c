@@ -24,8 +24,8 @@ struct instance {
 struct loader {
     struct instance up;
     struct instance down;
-    bool is_cumulative;
-    struct slots slots;          /* of a cumulative stream */
+    bool is_total;
+    struct slots slots;          /* of a stream of totals */
     struct cop_packet **packets; /* of the current call */
     size_t packet_room;
     const struct payload *parameters_seen; /* the payload of `parameters` */
@@ -75,9 +75,8 @@ const char *loader_up_name(const struct stream_definition *definition,
     return definition->up_filter ? definition->up_filter : "";
 }
 
-/* Whether a cumulative stream can have the filter. */
-static int check_cumulative(const struct loader *loader,
-                            struct cop_error *error)
+/* Whether a stream of totals can have the filter. */
+static int check_total(const struct loader *loader, struct cop_error *error)
 {
     const struct cop_filter *filter = loader->up.filter;
     const char *why;
@@ -85,7 +84,7 @@ static int check_cumulative(const struct loader *loader,
     if (!filter)
         return cop_error_set(error, -EOPNOTSUPP,
                              "there is no upstream filter to make totals");
-    why = plugin_why_not_cumulative(filter);
+    why = plugin_why_not_total(filter);
     if (!why)
         return 0;
     return cop_error_set(error, -EOPNOTSUPP,
@@ -93,8 +92,8 @@ static int check_cumulative(const struct loader *loader,
                          why);
 }
 
-/* Whether an exact stream can have the filters (PROTOCOL 16.1): a wave that is
- * sent again passes commnodes again, and joiners need markers. */
+/* Whether a stream of whole waves can have the filters (PROTOCOL 16.1): a wave
+ * that is sent again passes commnodes again, and joiners need markers. */
 static int check_exact(const struct loader *loader,
                        const struct stream_definition *definition,
                        enum node_role role,
@@ -124,8 +123,8 @@ static int check_promise(const struct loader *loader,
 {
     const char *why;
 
-    if (loader->is_cumulative)
-        return check_cumulative(loader, error);
+    if (loader->is_total)
+        return check_total(loader, error);
     if (definition->kind == STREAM_WAVES)
         return check_exact(loader, definition, role, error);
     why = definition->compensates ? loader_why_not_recoverable(loader) : NULL;
@@ -156,7 +155,7 @@ int loader_new(struct loader **out,
     r = instance_init(&loader->down, directories, down, error);
     if (r < 0)
         goto out;
-    loader->is_cumulative = definition->kind == STREAM_TOTAL;
+    loader->is_total = definition->kind == STREAM_TOTAL;
     r = check_promise(loader, definition, role, error);
     if (r < 0)
         goto out;
@@ -189,8 +188,8 @@ struct stream_filters loader_facts(const struct loader *loader)
 
     return (struct stream_filters){
         .up = up != NULL,
-        .up_single = up && (loader->is_cumulative ||
-                            (up->laws & skippable) != skippable),
+        .up_single =
+            up && (loader->is_total || (up->laws & skippable) != skippable),
         .down = down != NULL,
         .down_one_to_one = !down || (down->laws & COP_STATELESS &&
                                      down->laws & COP_ONE_TO_ONE),
@@ -201,7 +200,7 @@ struct stream_filters loader_facts(const struct loader *loader)
 
 const char *loader_why_not_recoverable(const struct loader *loader)
 {
-    if (loader->is_cumulative)
+    if (loader->is_total)
         return NULL;
     if (!loader->up.filter)
         return "it has no upstream filter";
@@ -349,7 +348,7 @@ static int instance_begin(struct instance *instance,
 }
 
 /* Whether `init` of both filters takes the present parameters; `keeps`: their
- * states are kept. The state of a cumulative stream's filter is in its slots:
+ * states are kept. The state of a stream of totals's filter is in its slots:
  * they have another one each. */
 static int loader_begin(struct loader *loader,
                         bool keeps,
@@ -357,7 +356,7 @@ static int loader_begin(struct loader *loader,
 {
     int r;
 
-    r = instance_begin(&loader->up, keeps && !loader->is_cumulative, call);
+    r = instance_begin(&loader->up, keeps && !loader->is_total, call);
     if (r >= 0)
         r = instance_begin(&loader->down, keeps, call);
     return r;

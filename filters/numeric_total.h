@@ -1,6 +1,6 @@
 /* numeric_total.h - the join form of the filters for numbers: the state
  * combines any number of packets of one format, value by value and element by
- * element. Cumulative streams use it; all others use the wave form. */
+ * element. Streams of totals use it; all others use the wave form. */
 #pragma once
 
 #include "filters/numeric.h"

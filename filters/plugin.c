@@ -226,7 +226,7 @@ bool plugin_joins(const struct cop_filter *filter)
     return !filter->filter;
 }
 
-const char *plugin_why_not_cumulative(const struct cop_filter *filter)
+const char *plugin_why_not_total(const struct cop_filter *filter)
 {
     const uint32_t needed = COP_ASSOCIATIVE | COP_COMMUTATIVE;
 

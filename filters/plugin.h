@@ -30,9 +30,9 @@ const struct cop_filter *plugin_filter(const struct plugin *plugin);
 /* Whether a plain stream calls the `join` of `filter`; else its `filter`. */
 bool plugin_joins(const struct cop_filter *filter);
 
-/* Why a cumulative stream cannot have `filter`: a sentence that begins with
+/* Why a stream of totals cannot have `filter`: a sentence that begins with
  * "it"; NULL if it can. */
-const char *plugin_why_not_cumulative(const struct cop_filter *filter);
+const char *plugin_why_not_total(const struct cop_filter *filter);
 
 /* Why a stream with `filter` upwards is not recoverable (PROTOCOL 9.4): a
  * sentence that begins with "it"; NULL if it is. */

@@ -1,4 +1,4 @@
-/* slots.c - the filter states of one cumulative stream at one node. */
+/* slots.c - the filter states of one stream of totals at one node. */
 #include "filters/slots.h"
 
 #include <errno.h>

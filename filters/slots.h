@@ -1,4 +1,4 @@
-/* slots.h - the filter states of one cumulative stream at one node, by key. */
+/* slots.h - the filter states of one stream of totals at one node, by key. */
 #pragma once
 
 #include "filters/call.h"

@@ -228,8 +228,8 @@ static void check_branch(struct check *check,
     const struct branch *branch = &stream->branches[slot];
     const struct peer *child = node_child(check->node, slot);
     uint32_t id = stream->definition.id;
-    uint64_t waiting = stream->exact && stream->exact->tally
-                           ? tally_held(stream->exact->tally, slot)
+    uint64_t waiting = stream->waves && stream->waves->tally
+                           ? tally_held(stream->waves->tally, slot)
                            : wave_owed(stream->up.wave, slot);
 
     check_that(check, child || branch->members.count == 0,
@@ -252,27 +252,27 @@ static void check_branch(struct check *check,
     check_fifo(check, &branch->aside, id, "aside");
 }
 
-/* An exact stream: kept packets are not final, and their sums are right (16.5,
- * 16.6). Only members of a branch count there (16.9). */
-static void check_exact(struct check *check, const struct stream *stream)
+/* A stream of whole waves: kept packets are not final, and their sums are right
+ * (16.5, 16.6). Only members of a branch count there (16.9). */
+static void check_waves(struct check *check, const struct stream *stream)
 {
-    const struct exact *exact = stream->exact;
-    struct kept_sum kept = kept_now(&exact->retain.kept);
+    const struct waves *waves = stream->waves;
+    struct kept_sum kept = kept_now(&waves->retain.kept);
     const struct kept_packet *packet;
     struct kept_place place = {0};
     uint32_t id = stream->definition.id, count = 0, overs = 0;
     uint64_t bytes = 0, wave = 0;
 
-    while ((packet = kept_next(&exact->retain.kept, &place))) {
+    while ((packet = kept_next(&waves->retain.kept, &place))) {
         bool over = packet->flags & FRAME_OVER;
 
         overs += over;
         bytes += over ? 0 : FRAME_HEAD_MAX + packet->len;
         check_that(check,
                    packet->wave >= wave &&
-                       (over || packet->wave > exact->final),
+                       (over || packet->wave > waves->final),
                    "stream %u: wave %" PRIu64 " is kept at %u, final %" PRIu64,
-                   id, packet->wave, count, exact->final);
+                   id, packet->wave, count, waves->final);
         wave = packet->wave;
         count++;
     }
@@ -283,15 +283,15 @@ static void check_exact(struct check *check, const struct stream *stream)
                " bytes are kept, says %u with %" PRIu64,
                id, count, bytes, kept.count, kept.bytes);
     check_that(check,
-               !exact->tally || check->node->role == NODE_COMMNODE ||
-                   tally_level(exact->tally).wave == exact->final,
+               !waves->tally || check->node->role == NODE_COMMNODE ||
+                   tally_level(waves->tally).wave == waves->final,
                "stream %u: the front-end's level is not what is final", id);
-    for (uint32_t slot = 0; slot < exact->set_count; slot++)
+    for (uint32_t slot = 0; slot < waves->set_count; slot++)
         check_that(check,
                    slot < stream->branch_count
                        ? ranks_cover(&stream->branches[slot].members,
-                                     &exact->sets[slot])
-                       : exact->sets[slot].count == 0,
+                                     &waves->sets[slot])
+                       : waves->sets[slot].count == 0,
                    "stream %u: slot %u counts for others", id, slot);
 }
 
@@ -325,7 +325,7 @@ static void check_slot(struct check *check,
     check_ranks(check, &slot->next.set, "the set of a total");
 }
 
-/* A cumulative stream: only the front-end has back-ends that have left, each
+/* A stream of totals: only the front-end has back-ends that have left, each
  * once (17.7), and vouches for the total (17.5). */
 static void check_totals(struct check *check, const struct stream *stream)
 {
@@ -401,8 +401,8 @@ static void check_stream(struct check *check, const struct stream *stream)
                    stream->app.settle_at <= node->takes,
                "stream %u: taken at %" PRIu64 " of %" PRIu64, id,
                stream->app.taken_at, node->takes);
-    if (stream->exact)
-        check_exact(check, stream);
+    if (stream->waves)
+        check_waves(check, stream);
     if (stream->totals)
         check_totals(check, stream);
     check_downflow(check, stream);

@@ -250,7 +250,7 @@ static int from_parent(struct node *node,
     case FRAME_STABLE:
         return take_stable(node, frame);
     case FRAME_FINAL:
-        return exact_final(node, frame);
+        return waves_final(node, frame);
     case FRAME_CREDIT:
         return take_credit(node, peer, frame);
     case FRAME_HEARTBEAT:

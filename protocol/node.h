@@ -72,8 +72,9 @@ enum stream_guarantee {
 struct stream_definition {
     uint32_t id;
     enum stream_guarantee kind;
-    uint64_t keep;       /* exact: bytes that a back-end keeps (16.6) */
-    uint32_t redo_limit; /* exact: redos begun for one wave (16.13); not in
+    uint64_t keep; /* whole waves: bytes that a back-end keeps (16.6) */
+    uint32_t
+        redo_limit; /* whole waves: redos begun for one wave (16.13); not in
                             OPEN */
     enum cop_sync sync;
     uint32_t wave_timeout_ms;
@@ -99,7 +100,7 @@ struct stream_filters {
     bool inits;           /* one of them has `init` (3.2) */
 };
 
-/* What a call does with the slots of a cumulative stream. A slot is a filter
+/* What a call does with the slots of a stream of totals. A slot is a filter
  * state that has a number, its key. */
 enum call_slots {
     CALL_WITHOUT_SLOTS,
@@ -377,8 +378,9 @@ bool node_is_recoverable(const struct node *node, uint32_t stream);
 /* Whether downward packets on `stream` can be replayed (5.5). */
 bool node_is_replayable(const struct node *node, uint32_t stream);
 
-/* Back-end: the packets that it keeps on an exact stream because they are not
- * final (PROTOCOL 16.5). Returns 0, or -ENOENT if there is no such stream. */
+/* Back-end: the packets that it keeps on a stream of whole waves because they
+ * are not final (PROTOCOL 16.5). Returns 0, or -ENOENT if there is no such
+ * stream. */
 int node_unfinal(const struct node *node,
                  uint32_t stream,
                  uint64_t *packets,

@@ -10,8 +10,8 @@
 #include "protocol/link.h"
 #include "protocol/members/members.h"
 #include "protocol/node.h"
-#include "protocol/stream/exact.h"
 #include "protocol/stream/stream.h"
+#include "protocol/stream/waves.h"
 #include "protocol/watch/status.h"
 #include "wire/messages.h"
 

@@ -299,7 +299,7 @@ void world_trace_frame(struct sim *sim,
     fprintf(file, " stream %u tag %d seq", frame->stream, frame->tag);
     write_sequence(file, frame->sequence);
     fprintf(file, " origin %d count %u", (int)frame->origin, frame->count);
-    if (frame->flags & FRAME_EXACT)
+    if (frame->flags & FRAME_WAVES)
         fprintf(file, " generation %u check %016" PRIx64, frame->generation,
                 frame->check);
     for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)

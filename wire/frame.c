@@ -11,7 +11,7 @@
 
 #define FLAGS_KNOWN                                                            \
     (FRAME_LAST | FRAME_LATE | FRAME_EMPTY | FRAME_COMPENSATING |              \
-     FRAME_EXACT | FRAME_OVER | FRAME_ASK | FRAME_NEWCOMER)
+     FRAME_WAVES | FRAME_OVER | FRAME_ASK | FRAME_NEWCOMER)
 
 /* The name of `type`; NULL if there is no such type. */
 static const char *known_name(uint8_t type)
@@ -84,7 +84,7 @@ size_t frame_encode(const struct frame *frame,
     put32(out + 16, frame->origin);
     put32(out + 20, frame->count);
     put64(out + 24, frame->sequence);
-    if (!(frame->flags & FRAME_EXACT))
+    if (!(frame->flags & FRAME_WAVES))
         return FRAME_HEADER_LEN;
     put64(out + 32, frame->check);
     put32(out + 40, frame->generation);
@@ -113,13 +113,13 @@ static int decode_header(struct frame_reader *reader, const unsigned char *in)
 {
     struct frame *frame = &reader->frame;
     uint32_t len = get32(in);
-    bool exact = in[5] & FRAME_EXACT;
+    bool waves = in[5] & FRAME_WAVES;
 
     if (!known_name(in[4]))
         return -EBADMSG;
     if ((in[5] & ~FLAGS_KNOWN) || in[6] || in[7])
         return -EBADMSG;
-    if (exact && (in[4] != FRAME_DATA || get32(in + 44)))
+    if (waves && (in[4] != FRAME_DATA || get32(in + 44)))
         return -EBADMSG;
     reader->wanted = len;
     if (len > reader->limit)
@@ -132,8 +132,8 @@ static int decode_header(struct frame_reader *reader, const unsigned char *in)
         .origin = get32(in + 16),
         .count = get32(in + 20),
         .sequence = get64(in + 24),
-        .check = exact ? get64(in + 32) : 0,
-        .generation = exact ? get32(in + 40) : 0,
+        .check = waves ? get64(in + 32) : 0,
+        .generation = waves ? get32(in + 40) : 0,
     };
     if (frame->type == FRAME_HEARTBEAT && len == 0)
         reader->beat = *frame;
@@ -175,7 +175,7 @@ static uint32_t head_len(const unsigned char *in, uint32_t len)
 {
     if (len < FRAME_REPEAT_LEN || get32(in) == UINT32_MAX)
         return FRAME_REPEAT_LEN;
-    return len >= FRAME_HEADER_LEN && in[5] & FRAME_EXACT ? FRAME_HEAD_MAX
+    return len >= FRAME_HEADER_LEN && in[5] & FRAME_WAVES ? FRAME_HEAD_MAX
                                                           : FRAME_HEADER_LEN;
 }
 

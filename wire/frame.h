@@ -3,7 +3,7 @@
  *     0        4    5     6          8        12    16       20      24
  *     | length |type|flags| reserved | stream | tag | origin | count |sequence|
  *
- * Network byte order (PROTOCOL 2.1). A frame with the flag FRAME_EXACT has 16
+ * Network byte order (PROTOCOL 2.1). A frame with the flag FRAME_WAVES has 16
  * bytes more between header and payload (PROTOCOL 16.2):
  *
  *     32      40           44         48
@@ -20,7 +20,7 @@
 #include "wire/payload.h"
 
 #define FRAME_HEADER_LEN 32
-#define FRAME_EXACT_LEN  16
+#define FRAME_WAVES_LEN  16
 
 /* Bytes of a HEARTBEAT that repeats the last one on its link: UINT32_MAX in the
  * place of a length. All other frames are longer than several of these, so that
@@ -28,7 +28,7 @@
 #define FRAME_REPEAT_LEN 4
 
 /* The longest header. */
-#define FRAME_HEAD_MAX (FRAME_HEADER_LEN + FRAME_EXACT_LEN)
+#define FRAME_HEAD_MAX (FRAME_HEADER_LEN + FRAME_WAVES_LEN)
 
 /* The types of frames, and their directions. */
 #define FRAME_TYPES(X)                                                         \
@@ -80,10 +80,10 @@ enum frame_flag {
     FRAME_EMPTY = 1 << 2,        /* a wave or a number without a packet */
     FRAME_COMPENSATING = 1 << 3, /* up: output for a compensation (9.2) */
     FRAME_NEWCOMER = 1 << 7,     /* up: late, as its sender has just joined */
-    FRAME_EXACT = 1 << 4,   /* up: it has a check and a generation (16.2) */
+    FRAME_WAVES = 1 << 4,   /* up: it has a check and a generation (16.2) */
     FRAME_OVER = 1 << 5,    /* up: the end of an epoch (16.10) */
     FRAME_ASK = 1 << 6,     /* up: FINAL is wanted at once (16.5) */
-    FRAME_VOID = FRAME_ASK, /* in cumulative streams, which have no FINAL, and
+    FRAME_VOID = FRAME_ASK, /* in streams of totals, which have no FINAL, and
                                never sent: a total covers it (17.3) */
 };
 
@@ -101,14 +101,14 @@ struct frame {
         uint32_t contributors; /* up: the back-ends in it (2.4) */
         uint32_t behind;       /* down: its number minus the stable one (2.1) */
     };
-    uint32_t generation; /* FRAME_EXACT: how often its stream began a redo */
+    uint32_t generation; /* FRAME_WAVES: how often its stream began a redo */
     union {
         uint64_t sequence; /* in the header */
         uint64_t wave;     /* up: epoch and wave (4.1); 0: none (5.6) */
         uint64_t number;   /* down: on its stream; 0: none (5.6) */
     };
     union {
-        uint64_t check; /* FRAME_EXACT: sum of its members' hashes (16.3) */
+        uint64_t check; /* FRAME_WAVES: sum of its members' hashes (16.3) */
         uint64_t run;   /* FRAME_EMPTY, delivered: how many lost waves, of which
                            `wave` is the last (4.3b) */
     };
@@ -118,13 +118,13 @@ struct frame {
 /* The name of `type` for traces and errors; "unknown" if there is none. */
 const char *frame_name(uint8_t type);
 
-_Static_assert((int)FRAME_EXACT == FRAME_EXACT_LEN,
+_Static_assert((int)FRAME_WAVES == FRAME_WAVES_LEN,
                "frame_head_len() adds the flag");
 
 /* Bytes of `frame` on a link before its payload. */
 static inline size_t frame_head_len(const struct frame *frame)
 {
-    return FRAME_HEADER_LEN + (size_t)(frame->flags & FRAME_EXACT);
+    return FRAME_HEADER_LEN + (size_t)(frame->flags & FRAME_WAVES);
 }
 
 /* Bytes of `frame` on a link. */

@@ -21,8 +21,8 @@
 /* How far the front-end runs ahead of stability (PROTOCOL 3.5). */
 #define LIMIT_UNSTABLE (UINT64_C(4) << 20)
 
-/* What a back-end keeps on an exact stream, and the redos of one wave, if the
- * stream's definition does not say (PROTOCOL 16.6, 16.13). */
+/* What a back-end keeps on a stream of whole waves, and the redos of one wave,
+ * if the stream's definition does not say (PROTOCOL 16.6, 16.13). */
 #define LIMIT_KEEP  (4u << 20)
 #define LIMIT_REDOS 8
 

@@ -19,8 +19,8 @@
 
 /* clang-format off */
 #define MESSAGES(M, F, R)                                                     \
-    /* a sync; it has a number like any packet of its stream. On an exact     \
-       stream the payload may name joiners (16.11) */                         \
+    /* a sync; it has a number like any packet of its stream. On a stream of  \
+       whole waves the payload may name joiners (16.11) */                    \
     M(marker, FRAME_MARKER,                                                   \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, epoch, tag)                                                 \
@@ -31,8 +31,8 @@
     M(snapshot, FRAME_SNAPSHOT,                                               \
       F(uint64_t, number, sequence)                                           \
       F(struct payload *, payload, payload))                                  \
-    /* the sender counts from the wave after `level` (4.5); of an exact       \
-       stream, in that generation (16.9) */                                   \
+    /* the sender counts from the wave after `level` (4.5); of a stream of    \
+       whole waves, in that generation (16.9) */                              \
     M(resume, FRAME_RESUME,                                                   \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
@@ -43,7 +43,7 @@
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, number, sequence))                                          \
-    /* of an exact stream the waves up to `level` are accepted (16.5) */      \
+    /* of whole waves those up to `level` are accepted (16.5) */              \
     M(final, FRAME_FINAL,                                                     \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \

@@ -648,7 +648,7 @@ COP_API int cop_stream_set_parameters(struct cop_stream *stream,
 COP_API enum cop_guarantee cop_stream_guarantee(const struct cop_stream *stream,
                                                 const char **reason);
 
-/* How many packets and bytes this back-end has sent on an exact stream
+/* How many packets and bytes this back-end has sent on a stream of whole waves
  * (COP_GUARANTEE_WAVES) that the front-end has not accepted yet. The pointers
  * may be NULL. Returns 0, -EPERM at a front-end, -EOPNOTSUPP without
  * COP_GUARANTEE_WAVES, or -EIO, -EPIPE or -ENOTCONN as cop_stream_send(). */

@@ -8,8 +8,9 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-#define OPEN_FORMAT       "%ud %uc %ud %uc %aud %s %s %s %s %auc"
-#define EXACT_FORMAT      OPEN_FORMAT " %uld" /* exact stream: with `keep` */
+#define OPEN_FORMAT "%ud %uc %ud %uc %aud %s %s %s %s %auc"
+#define WAVES_FORMAT                                                           \
+    OPEN_FORMAT " %uld" /* stream of whole waves: with `keep` */
 #define CLOSE_FORMAT      "%ud %uld"
 #define PARAMETERS_FORMAT "%ud %uld %auc"
 #define ENTER_FORMAT      "%aud %aud %auld %auld %aud"
@@ -92,7 +93,7 @@ static int encode_open(const struct stream_definition *d, struct payload **out)
                 (d->compensates ? OPEN_COMPENSATES : 0);
 
     return packet_pack(
-        out, d->kind == STREAM_WAVES ? EXACT_FORMAT : OPEN_FORMAT, d->id,
+        out, d->kind == STREAM_WAVES ? WAVES_FORMAT : OPEN_FORMAT, d->id,
         (int)d->sync, d->wave_timeout_ms, flags, ranks_pairs(&d->members),
         pair_count(&d->members), d->up_filter, d->up_filter_frontend,
         d->up_filter_backend, d->down_filter,
@@ -157,7 +158,7 @@ static int copy_bytes(struct payload **out, const void *bytes, uint32_t len)
 static int decode_open(struct cop_packet *packet, struct control *control)
 {
     const char *format = cop_packet_format(packet);
-    bool exact = format && strcmp(format, EXACT_FORMAT) == 0;
+    bool waves = format && strcmp(format, WAVES_FORMAT) == 0;
     struct stream_definition raw = {0};
     unsigned char sync, flags;
     const uint32_t *pairs;
@@ -165,7 +166,7 @@ static int decode_open(struct cop_packet *packet, struct control *control)
     const void *bytes;
     int r;
 
-    r = cop_packet_unpack(packet, exact ? EXACT_FORMAT : OPEN_FORMAT, &raw.id,
+    r = cop_packet_unpack(packet, waves ? WAVES_FORMAT : OPEN_FORMAT, &raw.id,
                           &sync, &raw.wave_timeout_ms, &flags, &pairs, &count,
                           &raw.up_filter, &raw.up_filter_frontend,
                           &raw.up_filter_backend, &raw.down_filter, &bytes,
@@ -178,8 +179,8 @@ static int decode_open(struct cop_packet *packet, struct control *control)
     if (raw.id == 0 || sync > COP_TIME_OUT || flags >= 2 * OPEN_COMPENSATES ||
         raw.kind > STREAM_TOTAL ||
         (raw.compensates && raw.kind != STREAM_PLAIN) ||
-        exact != (raw.kind == STREAM_WAVES) ||
-        (exact && sync != COP_WAIT_FOR_ALL) ||
+        waves != (raw.kind == STREAM_WAVES) ||
+        (waves && sync != COP_WAIT_FOR_ALL) ||
         strlen(raw.up_filter) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_frontend) > LIMIT_FILTER_NAME ||
         strlen(raw.up_filter_backend) > LIMIT_FILTER_NAME ||

@@ -1,12 +1,12 @@
-/* accept.c - exact streams at the front-end: which wave is whole, and when to
- * begin a redo (PROTOCOL 16.4, 16.7, 16.10, 16.11, 16.13). */
+/* accept.c - streams of whole waves at the front-end: which wave is whole, and
+ * when to begin a redo (PROTOCOL 16.4, 16.7, 16.10, 16.11, 16.13). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "protocol/state.h"
-#include "protocol/stream/exact.h"
+#include "protocol/stream/waves.h"
 #include "wire/packet.h"
 
 static uint32_t epoch_of(uint64_t wave)
@@ -34,7 +34,7 @@ static uint32_t first_epoch(const struct accepting *accept, uint32_t rank)
 
 void accept_changed(struct stream *stream)
 {
-    stream->exact->accept.wanted = false;
+    stream->waves->accept.wanted = false;
 }
 
 /* The members that are expected now in an epoch. Returns 0 or -ENOMEM. */
@@ -42,7 +42,7 @@ static int list_expected(const struct stream *stream,
                          uint32_t epoch,
                          struct ranks *out)
 {
-    const struct accepting *accept = &stream->exact->accept;
+    const struct accepting *accept = &stream->waves->accept;
     struct ranks later = {0};
     int r = ranks_copy(out, &stream->definition.members);
 
@@ -58,8 +58,8 @@ static int list_expected(const struct stream *stream,
 /* Compute the check that the next wave must have. */
 static void compute_want(struct node *node, struct stream *stream)
 {
-    struct accepting *accept = &stream->exact->accept;
-    uint32_t epoch = epoch_of(stream->exact->final), rank = RANK_NONE;
+    struct accepting *accept = &stream->waves->accept;
+    uint32_t epoch = epoch_of(stream->waves->final), rank = RANK_NONE;
     struct ranks expected = {0};
 
     if (accept->wanted)
@@ -69,7 +69,7 @@ static void compute_want(struct node *node, struct stream *stream)
     accept->want = 0;
     accept->want_count = 0;
     while ((rank = ranks_after(&expected, rank)) != RANK_NONE) {
-        accept->want += exact_hash(rank);
+        accept->want += waves_hash(rank);
         accept->want_count++;
     }
     accept->wanted = true;
@@ -81,9 +81,9 @@ static void compute_want(struct node *node, struct stream *stream)
  * no later wave. */
 static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
 {
-    struct accepting *accept = &stream->exact->accept;
-    uint32_t epoch = epoch_of(stream->exact->final), count;
-    uint64_t sum = tally_sum(stream->exact->tally), want;
+    struct accepting *accept = &stream->waves->accept;
+    uint32_t epoch = epoch_of(stream->waves->final), count;
+    uint64_t sum = tally_sum(stream->waves->tally), want;
     bool whole;
 
     compute_want(node, stream);
@@ -94,7 +94,7 @@ static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
     for (size_t i = accept->gone_count; i-- > 0;) {
         if (accept->gone[i].epoch > epoch)
             continue;
-        want += exact_hash(accept->gone[i].rank);
+        want += waves_hash(accept->gone[i].rank);
         count++;
         if (sum != want)
             continue;
@@ -108,20 +108,20 @@ static bool is_whole(struct node *node, struct stream *stream, size_t *settled)
 
 static bool is_awaited(const struct joined *joined)
 {
-    return joined->awaited && joined->epoch == EXACT_UNNAMED;
+    return joined->awaited && joined->epoch == WAVES_UNNAMED;
 }
 
 void accept_sync(struct stream *stream)
 {
-    struct accepting *accept = &stream->exact->accept;
+    struct accepting *accept = &stream->waves->accept;
 
     for (size_t i = 0; i < accept->late_count; i++)
-        accept->late[i].awaited = accept->late[i].epoch == EXACT_UNNAMED;
+        accept->late[i].awaited = accept->late[i].epoch == WAVES_UNNAMED;
 }
 
 void accept_sync_sent(struct stream *stream)
 {
-    stream->exact->accept.sync_epoch = stream->root->sent.epoch + 1;
+    stream->waves->accept.sync_epoch = stream->root->sent.epoch + 1;
 }
 
 /* Whether the pending sync waits until a marker names one of `ranks`; NULL: any
@@ -129,7 +129,7 @@ void accept_sync_sent(struct stream *stream)
 static bool accept_awaits(const struct stream *stream,
                           const struct ranks *ranks)
 {
-    const struct accepting *accept = &stream->exact->accept;
+    const struct accepting *accept = &stream->waves->accept;
 
     for (size_t i = 0; i < accept->late_count; i++)
         if (is_awaited(&accept->late[i]) &&
@@ -142,7 +142,7 @@ bool accept_delays_sync(struct stream *stream, const struct ranks *named)
 {
     if (!accept_awaits(stream, named))
         return false;
-    stream->exact->accept.sync_epoch = stream->root->sent.epoch + 2;
+    stream->waves->accept.sync_epoch = stream->root->sent.epoch + 2;
     return true;
 }
 
@@ -151,10 +151,10 @@ bool accept_delays_sync(struct stream *stream, const struct ranks *named)
 static void answer_sync(struct node *node, struct stream *stream)
 {
     struct stream_root *root = stream->root;
-    uint32_t epoch = stream->exact->accept.sync_epoch;
+    uint32_t epoch = stream->waves->accept.sync_epoch;
     struct action *news;
 
-    if (!root->sync || epoch_of(stream->exact->final) < epoch ||
+    if (!root->sync || epoch_of(stream->waves->final) < epoch ||
         accept_awaits(stream, NULL))
         return;
     news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
@@ -177,12 +177,12 @@ void accept_entered(struct node *node,
                     struct stream *stream,
                     const struct ranks *ranks)
 {
-    struct accepting *accept = &stream->exact->accept;
+    struct accepting *accept = &stream->waves->accept;
     uint32_t rank = RANK_NONE;
 
     while ((rank = ranks_after(ranks, rank)) != RANK_NONE)
         if (add_joined(&accept->late, &accept->late_count,
-                       (struct joined){rank, EXACT_UNNAMED, false}) < 0)
+                       (struct joined){rank, WAVES_UNNAMED, false}) < 0)
             node->failed = true;
     accept_changed(stream);
 }
@@ -192,11 +192,11 @@ void accept_named(struct node *node,
                   const struct ranks *ranks,
                   struct payload **names)
 {
-    struct accepting *accept = &stream->exact->accept;
+    struct accepting *accept = &stream->waves->accept;
     uint32_t epoch = stream->root->sent.epoch;
 
     for (size_t i = 0; i < accept->late_count; i++)
-        if (accept->late[i].epoch == EXACT_UNNAMED &&
+        if (accept->late[i].epoch == WAVES_UNNAMED &&
             ranks_has(ranks, accept->late[i].rank))
             accept->late[i].epoch = epoch;
     accept_changed(stream);
@@ -209,7 +209,7 @@ void accept_lost(struct node *node,
                  struct stream *stream,
                  const struct ranks *ranks)
 {
-    struct accepting *accept = &stream->exact->accept;
+    struct accepting *accept = &stream->waves->accept;
     uint32_t rank = RANK_NONE;
 
     while ((rank = ranks_after(ranks, rank)) != RANK_NONE) {
@@ -220,7 +220,7 @@ void accept_lost(struct node *node,
             continue;
         if (at < accept->late_count)
             accept->late[at] = accept->late[--accept->late_count];
-        if (epoch != EXACT_UNNAMED &&
+        if (epoch != WAVES_UNNAMED &&
             add_joined(&accept->gone, &accept->gone_count,
                        (struct joined){rank, epoch, false}) < 0)
             node->failed = true;
@@ -234,11 +234,11 @@ void accept_lost(struct node *node,
 /* Waves up to the tally's level are final now. */
 static void rise(struct node *node, struct stream *stream, bool ask)
 {
-    uint64_t final = tally_level(stream->exact->tally).wave;
+    uint64_t final = tally_level(stream->waves->tally).wave;
 
-    if (epoch_of(final) != epoch_of(stream->exact->final))
+    if (epoch_of(final) != epoch_of(stream->waves->final))
         accept_changed(stream);
-    exact_rise(node, stream, final, ask);
+    waves_rise(node, stream, final, ask);
     answer_sync(node, stream);
 }
 
@@ -246,7 +246,7 @@ static void accept_wave(struct node *node,
                         struct stream *stream,
                         size_t settled)
 {
-    struct accepting *accept = &stream->exact->accept;
+    struct accepting *accept = &stream->waves->accept;
     struct tally_set set;
     bool over;
 
@@ -254,12 +254,12 @@ static void accept_wave(struct node *node,
     if (settled > 0 && accept->gone_count > 0)
         memmove(accept->gone, accept->gone + settled,
                 accept->gone_count * sizeof(*accept->gone));
-    if (tally_accept(stream->exact->tally, &set, &over) < 0) {
+    if (tally_accept(stream->waves->tally, &set, &over) < 0) {
         node->failed = true;
         return;
     }
     rise(node, stream, set.ask);
-    stream->exact->call = set.number;
+    stream->waves->call = set.number;
     if (!over)
         upward_release(node, stream, &set.set);
 }
@@ -267,14 +267,14 @@ static void accept_wave(struct node *node,
 /* Whether the branches cover all members that are expected now. */
 static bool is_covered(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
     struct ranks expected = {0};
     bool covered;
 
-    if (list_expected(stream, epoch_of(exact->final), &expected) < 0)
+    if (list_expected(stream, epoch_of(waves->final), &expected) < 0)
         node->failed = true;
-    for (uint32_t slot = 0; slot < exact->set_count; slot++)
-        if (ranks_subtract(&expected, &exact->sets[slot]) < 0)
+    for (uint32_t slot = 0; slot < waves->set_count; slot++)
+        if (ranks_subtract(&expected, &waves->sets[slot]) < 0)
             node->failed = true;
     covered = expected.count == 0;
     ranks_fini(&expected);
@@ -285,7 +285,7 @@ static bool is_covered(struct node *node, struct stream *stream)
  * not whole, it will not become whole. */
 static bool is_answered(struct node *node, struct stream *stream)
 {
-    return tally_is_answered(stream->exact->tally) && is_covered(node, stream);
+    return tally_is_answered(stream->waves->tally) && is_covered(node, stream);
 }
 
 static uint32_t redo_limit(const struct stream *stream)
@@ -297,26 +297,26 @@ static uint32_t redo_limit(const struct stream *stream)
 /* Have all back-ends send again the packets that are not final (16.7). */
 static void begin_redo(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
-    struct accepting *accept = &exact->accept;
+    struct waves *waves = stream->waves;
+    struct accepting *accept = &waves->accept;
     struct control control = {
         .type = CONTROL_REDO,
         .stream = stream->definition.id,
-        .generation = exact->generation + 1,
-        .after = exact->final,
+        .generation = waves->generation + 1,
+        .after = waves->final,
     };
     struct action *news;
 
-    if (accept->redo_final != exact->final)
+    if (accept->redo_final != waves->final)
         accept->redos = 0;
-    accept->redo_final = exact->final;
+    accept->redo_final = waves->final;
     if (accept->redos++ == redo_limit(stream)) {
         accept->hopeless = true;
         node_due(node, stream, DUE_FAILURE);
         return;
     }
     news = node_tell(node, TELL_REDO, control.generation, control.stream, NULL);
-    news->sequence = exact->final + 1;
+    news->sequence = waves->final + 1;
     news->code = (int)accept->want_count;
     zero_send(node, &control);
 }
@@ -326,38 +326,38 @@ void accept_redo(struct node *node, struct stream *stream)
     size_t settled;
 
     if (stream->closing || is_whole(node, stream, &settled) ||
-        stream->exact->accept.want_count == 0 || !is_answered(node, stream))
+        stream->waves->accept.want_count == 0 || !is_answered(node, stream))
         return;
     begin_redo(node, stream);
-    exact_return_credit(node, stream);
+    waves_return_credit(node, stream);
 }
 
 /* Accept the next wave, or end an epoch; else have a redo begin, if the wave can
  * no longer become whole. Returns false if the wave must wait. */
 static bool accept_next(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
     size_t settled;
 
     if (is_whole(node, stream, &settled)) {
         accept_wave(node, stream, settled);
         return true;
     }
-    if (exact->accept.want_count > 0) {
+    if (waves->accept.want_count > 0) {
         if (is_answered(node, stream))
             node_due(node, stream, DUE_REDO);
         return false;
     }
-    if (epoch_of(exact->final) >= stream->root->sent.epoch)
+    if (epoch_of(waves->final) >= stream->root->sent.epoch)
         return false;
-    tally_end_epoch(exact->tally); /* no member that counts is left */
+    tally_end_epoch(waves->tally); /* no member that counts is left */
     rise(node, stream, false);
     return true;
 }
 
 void accept_run(struct node *node, struct stream *stream)
 {
-    bool more = !stream->exact->accept.hopeless;
+    bool more = !stream->waves->accept.hopeless;
 
     answer_sync(node, stream); /* all members may have ended the epoch before */
     while (more && stream->loaded && !stream->closing &&
@@ -375,8 +375,8 @@ void accept_run(struct node *node, struct stream *stream)
  * that were lost. */
 void accept_end_hopeless(struct node *node, struct stream *stream)
 {
-    const struct accepting *accept = &stream->exact->accept;
-    uint64_t wave = stream->exact->final + 1;
+    const struct accepting *accept = &stream->waves->accept;
+    uint64_t wave = stream->waves->final + 1;
     struct ranks lost = {0};
     char names[256] = "none", text[LIMIT_TEXT];
 

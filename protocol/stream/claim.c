@@ -9,7 +9,7 @@
 #include "wire/packet.h"
 
 #define CLAIM_FORMAT "%aud %uld %uld %ud %ud %aud %uc %ud %s"
-#define EXACT_FORMAT CLAIM_FORMAT " %aud"
+#define WAVES_FORMAT CLAIM_FORMAT " %aud"
 
 enum claim_flag {
     CLAIM_RECOVERABLE = 1,
@@ -46,7 +46,7 @@ int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
     out->type = FRAME_CLAIM;
     out->stream = stream;
     return packet_pack(
-        &out->payload, claim->exact ? EXACT_FORMAT : CLAIM_FORMAT,
+        &out->payload, claim->counts ? WAVES_FORMAT : CLAIM_FORMAT,
         ranks_pairs(&claim->members), (uint32_t)(2 * claim->members.count),
         claim->received, claim->settled.number, claim->settled.epoch,
         claim->loss.lossy, ranks_pairs(&claim->loss.losers),
@@ -70,8 +70,8 @@ int claim_decode(const struct frame *frame, struct claim *out)
     if (r < 0)
         return r;
     format = cop_packet_format(packet);
-    claim.exact = format && strcmp(format, EXACT_FORMAT) == 0;
-    r = cop_packet_unpack(packet, claim.exact ? EXACT_FORMAT : CLAIM_FORMAT,
+    claim.counts = format && strcmp(format, WAVES_FORMAT) == 0;
+    r = cop_packet_unpack(packet, claim.counts ? WAVES_FORMAT : CLAIM_FORMAT,
                           &pairs, &count, &claim.received,
                           &claim.settled.number, &claim.settled.epoch,
                           &claim.loss.lossy, &losers, &losers_len, &flags,
@@ -84,7 +84,7 @@ int claim_decode(const struct frame *frame, struct claim *out)
     r = ranks_from_pairs(&claim.members, pairs, count);
     if (r == 0)
         r = ranks_from_pairs(&claim.loss.losers, losers, losers_len);
-    if (r == 0 && claim.exact)
+    if (r == 0 && claim.counts)
         r = ranks_from_pairs(&claim.counting, counting, counting_len);
     if (r < 0)
         goto out;

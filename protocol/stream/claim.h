@@ -17,7 +17,7 @@ struct losing {
 /* Caller's storage; all zero: no members. */
 struct claim {
     struct ranks members;
-    bool exact;            /* of an exact stream: with `counting` */
+    bool counts;           /* of a stream of whole waves: with `counting` */
     struct ranks counting; /* members for whose packets waves wait (16.9) */
     uint64_t received;
     struct mark settled; /* its number is at most `received` */

@@ -1,9 +1,9 @@
 /* kind.h - what a stream of each kind does in its own way; private to the
  * machine.
  *
- *   plain_kind  a failure is compensated, or reported as loss (PROTOCOL 9, 10.6)
- *   waves_kind  each wave has each member once (16): exact.c, retain.c, accept.c
- *   total_kind  a total has all that each member sent, once (17): slot.c
+ * plain_kind a failure is compensated, or reported as loss (PROTOCOL 9, 10.6)
+ * waves_kind each wave has each member once (16): waves.c, retain.c, accept.c
+ * total_kind a total has all that each member sent, once (17): slot.c
  *
  * The tables are in kinds.c. An operation that is NULL does nothing, unless its
  * comment says otherwise. */

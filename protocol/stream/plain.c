@@ -264,8 +264,8 @@ int plain_take(struct node *node,
     struct branch *branch = stream_branch(stream, peer->slot);
     int r = branch ? 0 : -ENOMEM;
 
-    if (frame->flags & (FRAME_EXACT | FRAME_OVER | FRAME_ASK))
-        r = node_refuse(node, "its stream is not exact");
+    if (frame->flags & (FRAME_WAVES | FRAME_OVER | FRAME_ASK))
+        r = node_refuse(node, "its stream has no whole waves");
     if (is_given_up(node, stream, frame))
         return upward_discard(node, stream, peer, frame);
     if (stream->kind->refusal && (frame->flags & FRAME_COMPENSATING)) {

@@ -1,8 +1,8 @@
-/* retain.c - exact streams at a back-end: packets are kept until they are
- * final, and sent again in each new generation (PROTOCOL 16.5 to 16.12). */
+/* retain.c - streams of whole waves at a back-end: packets are kept until they
+ * are final, and sent again in each new generation (PROTOCOL 16.5 to 16.12). */
 
 #include "protocol/state.h"
-#include "protocol/stream/exact.h"
+#include "protocol/stream/waves.h"
 #include "wire/packet.h"
 
 static struct wave_number level_of(const struct frame *frame)
@@ -24,10 +24,10 @@ static bool is_final(uint8_t flags, uint64_t wave, uint64_t final)
 
 void retain_put(struct node *node, struct stream *stream, struct frame *frame)
 {
-    struct retaining *retain = &stream->exact->retain;
+    struct retaining *retain = &stream->waves->retain;
 
-    frame->flags |= FRAME_EXACT;
-    frame->generation = stream->exact->generation;
+    frame->flags |= FRAME_WAVES;
+    frame->generation = stream->waves->generation;
     frame->check = 0;
     retain->unasked += frame_len(frame);
     if (frame->flags & FRAME_LAST) {
@@ -40,21 +40,21 @@ void retain_put(struct node *node, struct stream *stream, struct frame *frame)
     }
     /* A packet is final already only if the parent sent a wrong FINAL. */
     if (!retain->closed &&
-        !is_final(frame->flags, frame->wave, stream->exact->final) &&
+        !is_final(frame->flags, frame->wave, stream->waves->final) &&
         kept_push(&retain->kept, frame) < 0)
         node->failed = true;
 }
 
-void retain_final(struct exact *exact)
+void retain_final(struct waves *waves)
 {
-    struct kept *kept = &exact->retain.kept;
+    struct kept *kept = &waves->retain.kept;
 
-    kept_forget(kept, exact->final);
+    kept_forget(kept, waves->final);
     for (;;) {
         const struct kept_packet *oldest =
             kept_next(kept, &(struct kept_place){0});
 
-        if (!oldest || !is_final(oldest->flags, oldest->wave, exact->final))
+        if (!oldest || !is_final(oldest->flags, oldest->wave, waves->final))
             return;
         kept_pop(kept);
     }
@@ -66,7 +66,7 @@ static void put_again(struct node *node,
                       struct stream *stream,
                       const struct kept_packet *kept)
 {
-    const struct exact *exact = stream->exact;
+    const struct waves *waves = stream->waves;
     struct frame frame = {
         .type = FRAME_DATA,
         .flags = kept->flags,
@@ -74,47 +74,47 @@ static void put_again(struct node *node,
         .tag = kept->tag,
         .origin = node->rank,
         .contributors = kept->contributors,
-        .generation = exact->generation,
+        .generation = waves->generation,
         .wave = kept->wave,
-        .check = kept->flags & FRAME_LAST ? exact->retain.hash : 0,
+        .check = kept->flags & FRAME_LAST ? waves->retain.hash : 0,
     };
 
     if (kept_payload(kept, &frame.payload) < 0) {
         node->failed = true;
         return;
     }
-    if (frame.flags & FRAME_OVER && frame.wave <= exact->final)
-        frame.wave = exact->final + 1;
+    if (frame.flags & FRAME_OVER && frame.wave <= waves->final)
+        frame.wave = waves->final + 1;
     if (frame.flags & FRAME_LAST)
-        stream->exact->retain.level = level_of(&frame);
+        stream->waves->retain.level = level_of(&frame);
     if (fifo_push(&stream->up.out, &frame, 0) < 0)
         node->failed = true;
 }
 
 /* The wave after which this node begins in a new generation. */
-static uint64_t begin_of(const struct exact *exact)
+static uint64_t begin_of(const struct waves *waves)
 {
-    const struct retaining *retain = &exact->retain;
+    const struct retaining *retain = &waves->retain;
     uint64_t begin = (uint64_t)retain->entered_epoch << PACKET_WAVE_BITS;
 
     if (!retain->entered)
         begin = retain->level.wave;
-    return begin > exact->final ? begin : exact->final;
+    return begin > waves->final ? begin : waves->final;
 }
 
 void retain_redo(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
-    struct wave_number begin = {exact->generation, begin_of(exact)};
+    struct waves *waves = stream->waves;
+    struct wave_number begin = {waves->generation, begin_of(waves)};
     struct kept_place place = {0};
     const struct kept_packet *packet;
 
-    exact->retain.level = begin;
+    waves->retain.level = begin;
     if (!stream->active)
         return;
-    if (begin.wave > exact->final)
+    if (begin.wave > waves->final)
         upward_resume(node, stream, begin);
-    while ((packet = kept_next(&exact->retain.kept, &place)))
+    while ((packet = kept_next(&waves->retain.kept, &place)))
         put_again(node, stream, packet);
 }
 
@@ -142,7 +142,7 @@ void retain_settle(struct node *node, struct stream *stream, struct mark marker)
 
 void retain_leave(struct node *node, struct stream *stream)
 {
-    if (!stream->exact->retain.entered || stream->closing)
+    if (!stream->waves->retain.entered || stream->closing)
         return;
     end_epochs(node, stream, stream->settle.settled.epoch + 1);
     upward_pump(node, stream);
@@ -170,8 +170,8 @@ bool retain_marker(struct node *node,
                    struct stream *stream,
                    const struct frame *frame)
 {
-    struct exact *exact = stream->exact;
-    struct retaining *retain = &exact->retain;
+    struct waves *waves = stream->waves;
+    struct retaining *retain = &waves->retain;
     struct msg_marker marker;
     uint64_t begin;
 
@@ -185,29 +185,29 @@ bool retain_marker(struct node *node,
     else
         begin = wave_epoch_after(begin);
     if (begin > retain->level.wave)
-        retain->level = (struct wave_number){exact->generation, begin};
+        retain->level = (struct wave_number){waves->generation, begin};
     if (!retain->entered)
         upward_resume(node, stream,
-                      (struct wave_number){exact->generation, begin});
+                      (struct wave_number){waves->generation, begin});
     return true;
 }
 
 void retain_enter(struct node *node, struct stream *stream, uint32_t epoch)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
     uint64_t begin = (uint64_t)epoch << PACKET_WAVE_BITS;
 
     upward_enter(stream, epoch, false);
-    exact->retain.entered = false;
-    exact->retain.level =
-        (struct wave_number){exact->generation, wave_epoch_after(begin)};
-    exact->counted = false;
-    exact_announce(node, stream);
+    waves->retain.entered = false;
+    waves->retain.level =
+        (struct wave_number){waves->generation, wave_epoch_after(begin)};
+    waves->counted = false;
+    waves_announce(node, stream);
 }
 
 void retain_close(struct stream *stream)
 {
-    struct retaining *retain = &stream->exact->retain;
+    struct retaining *retain = &stream->waves->retain;
 
     retain->closed = true;
     kept_fini(&retain->kept);
@@ -215,12 +215,12 @@ void retain_close(struct stream *stream)
 
 struct kept_sum retain_kept(const struct stream *stream)
 {
-    return kept_now(&stream->exact->retain.kept);
+    return kept_now(&stream->waves->retain.kept);
 }
 
 bool retain_accepts(const struct node *node, const struct stream *stream)
 {
-    const struct retaining *retain = &stream->exact->retain;
+    const struct retaining *retain = &stream->waves->retain;
 
     return retain->entered && upward_is_idle(node, stream) &&
            (retain->closed ||
@@ -232,7 +232,7 @@ bool retain_is_done(const struct node *node)
     for (size_t i = 0; i < node->stream_count; i++) {
         struct kept_sum now = {0};
 
-        if (node->streams[i]->exact)
+        if (node->streams[i]->waves)
             now = retain_kept(node->streams[i]);
         if (now.count > now.overs)
             return false;

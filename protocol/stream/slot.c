@@ -1,4 +1,4 @@
-/* slot.c - the slots of a cumulative stream (PROTOCOL 17). */
+/* slot.c - the slots of a stream of totals (PROTOCOL 17). */
 #include "protocol/stream/slot.h"
 
 #include <errno.h>
@@ -205,7 +205,7 @@ int slot_take(struct node *node, struct peer *peer, const struct frame *frame)
     if (!stream)
         return frame->stream > node->last_seen ? -EPROTO : 0;
     if (!stream->totals)
-        return node_refuse(node, "the stream is not cumulative");
+        return node_refuse(node, "the stream has no totals");
     r = total_decode(frame, &total);
     if (r < 0)
         return r;

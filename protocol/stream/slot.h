@@ -1,4 +1,4 @@
-/* slot.h - the slots of a cumulative stream at one node; private to the machine
+/* slot.h - the slots of a stream of totals at one node; private to the machine
  * (PROTOCOL 17).
  *
  *      child 1 ---- slot 1 --+

@@ -12,7 +12,7 @@
 #include "protocol/stream/wave.h"
 #include "wire/messages.h"
 
-struct exact;
+struct waves;
 struct peer;
 
 /* One child on one stream. */
@@ -28,7 +28,7 @@ struct branch {
     struct debit up;
     struct debit late; /* of LATE packets (3.4) */
     struct fifo aside; /* packets without a number (5.6) */
-    struct slot *slot; /* of a cumulative stream (17.2), or NULL */
+    struct slot *slot; /* of a stream of totals (17.2), or NULL */
 };
 
 /* A control that takes effect after a packet (3.1b). */
@@ -139,8 +139,8 @@ struct stream {
     struct settling settle;
     struct reading app;
     struct stream_root *root; /* the front-end only, else NULL */
-    struct totals *totals;    /* a cumulative stream (17), else NULL */
-    struct exact *exact;      /* an exact stream, else NULL (16) */
+    struct totals *totals;    /* a stream of totals (17), else NULL */
+    struct waves *waves;      /* a stream of whole waves, else NULL (16) */
 };
 
 /* The one filter call in progress (5.1). */

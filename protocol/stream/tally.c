@@ -1,4 +1,4 @@
-/* tally.c - the waves of an exact stream at one internal node. */
+/* tally.c - the waves of a stream of whole waves at one internal node. */
 #include "protocol/stream/tally.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* tally.h - the waves of an exact stream at one internal node (PROTOCOL 16).
+/* tally.h - the waves of a stream of whole waves at one internal node (PROTOCOL
+ * 16).
  *
  * As in wave.h, packets come from children, each in a numbered wave, and a
  * wave is released when every child that counts has answered. Here a number is

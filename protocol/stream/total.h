@@ -1,5 +1,5 @@
 /* total.h - the total of a child, and the members in it: the message TOTAL of a
- * cumulative stream (PROTOCOL 17.4). */
+ * stream of totals (PROTOCOL 17.4). */
 #pragma once
 
 #include "wire/fifo.h"

@@ -22,7 +22,7 @@ struct wave; /* opaque */
 
 /* The number of a wave; compared as one number. */
 struct wave_number {
-    uint32_t generation; /* of an exact stream (PROTOCOL 16.2) */
+    uint32_t generation; /* of a stream of whole waves (PROTOCOL 16.2) */
     uint64_t wave;       /* epoch and n, as in packet.h */
 };
 
@@ -46,7 +46,7 @@ struct wave_set {
                               ranks; empty answers are left out */
     uint32_t *inlets;      /* the rank that sent each frame */
     uint32_t *links;       /* its link then, or WAVE_NO_LINK; for a call of a
-                              cumulative stream the key of its slot (17.2) */
+                              stream of totals the key of its slot (17.2) */
     uint32_t *credits;     /* and the bytes to be returned for it */
     size_t count;
 };

@@ -1,4 +1,5 @@
-/* answers.c - the expected packets of an exact stream or one of waves only. */
+/* answers.c - the expected packets of a stream of whole waves or one of waves
+ * only. */
 #include "sim/swarm/answers.h"
 
 #include <stdlib.h>
@@ -124,8 +125,8 @@ static const char *take_value(struct answers *answers,
     return NULL;
 }
 
-/* Check that the last wave of an exact stream has all that was sent in it, but
- * for the packets of the first members that were given up. */
+/* Check that the last wave of a stream of whole waves has all that was sent in
+ * it, but for the packets of the first members that were given up. */
 static const char *check_wave(struct answers *answers)
 {
     size_t settled = answers->settled;
@@ -255,8 +256,8 @@ bool answers_has(const struct answers *answers, uint32_t rank, uint32_t serial)
     return sent && sent->is_taken;
 }
 
-/* Check that everything that the members sent on an exact stream in the waves
- * below `upto` was taken. */
+/* Check that everything that the members sent on a stream of whole waves in the
+ * waves below `upto` was taken. */
 static const char *check_exact(struct answers *answers,
                                const struct ranks *living,
                                uint64_t upto)

@@ -1,15 +1,15 @@
-/* answers.h - the expected packets of an exact stream (PROTOCOL 16) or of a
- * stream of waves only (4.3b).
+/* answers.h - the expected packets of a stream of whole waves (PROTOCOL 16) or
+ * of a stream of waves only (4.3b).
  *
  * Each packet of a back-end has its rank and a serial number, so each packet
  * that the front-end takes names those that it is made of. It must have nothing
  * but what its contributors sent in its wave.
  *
- * On an exact stream the waves come in order. Only the packets of members that
- * were given up may be missing, and from the first wave without such a member
- * on, all of its packets are. On a stream of waves only, each wave must be the
- * one behind the last, or begin an epoch. A wave of which nothing is left has no
- * values. */
+ * On a stream of whole waves the waves come in order. Only the packets of
+ * members that were given up may be missing, and from the first wave without
+ * such a member on, all of its packets are. On a stream of waves only, each
+ * wave must be the one behind the last, or begin an epoch. A wave of which
+ * nothing is left has no values. */
 #pragma once
 
 #include <stdbool.h>
@@ -51,7 +51,7 @@ struct answers {
 };
 
 /* Pack packet number `serial` of `rank`; `weight` bytes of ballast are added on
- * an exact stream whose filter is no sum. */
+ * a stream of whole waves whose filter is no sum. */
 struct payload *answers_pack(const struct answers *answers,
                              uint32_t rank,
                              uint32_t serial,
@@ -78,11 +78,11 @@ void answers_part(struct answers *answers, uint32_t rank);
 bool answers_has(const struct answers *answers, uint32_t rank, uint32_t serial);
 
 /* A sync has returned, which covers the waves below `upto`. Check that on an
- * exact stream each packet of `living`, or of one that has left, was taken. On a
- * stream of waves only, check that each wave that all of `living` have answered
- * was taken, perhaps as a lost one, and if the sync was not lossy, that
- * everything that they had sent since the last lossy sync was taken. Returns
- * NULL, or the error. */
+ * stream of whole waves each packet of `living`, or of one that has left, was
+ * taken. On a stream of waves only, check that each wave that all of `living`
+ * have answered was taken, perhaps as a lost one, and if the sync was not
+ * lossy, that everything that they had sent since the last lossy sync was
+ * taken. Returns NULL, or the error. */
 const char *answers_check(struct answers *answers,
                           const struct ranks *living,
                           uint64_t upto,

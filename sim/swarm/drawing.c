@@ -41,7 +41,7 @@
 /* How long a sync that is to follow a join waits for the joiner's report. */
 #define DRAWING_WITHIN_MS 500
 
-/* The least and most bytes that a back-end keeps on an exact stream. */
+/* The least and most bytes that a back-end keeps on a stream of whole waves. */
 #define DRAWING_KEEP_MIN 64
 #define DRAWING_KEEP_MAX (64u << 10)
 

@@ -1,4 +1,4 @@
-/* ledger.c - the items that members of a cumulative stream have sent. */
+/* ledger.c - the items that members of a stream of totals have sent. */
 #include "sim/swarm/ledger.h"
 
 #include <stdio.h>

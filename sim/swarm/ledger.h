@@ -1,4 +1,4 @@
-/* ledger.h - the items that members of a cumulative stream have sent, and
+/* ledger.h - the items that members of a stream of totals have sent, and
  * checks of its totals.
  *
  * Each packet is one item of its member: a 1 in an array of bytes, which the

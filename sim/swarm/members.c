@@ -33,7 +33,7 @@ int members_read(const struct frame *frame, uint32_t *number, uint32_t *count)
     return r;
 }
 
-/* The ballast of a packet on an exact stream. */
+/* The ballast of a packet on a stream of whole waves. */
 static uint32_t exact_weight(const struct traffic_stream *stream)
 {
     if (stream->big)
@@ -86,7 +86,7 @@ static struct payload *pack_answer(struct traffic_stream *stream,
     return r < 0 ? NULL : payload;
 }
 
-/* Have a member of a cumulative stream send its next item, if any is left. */
+/* Have a member of a stream of totals send its next item, if any is left. */
 static void post_item(struct sim *sim,
                       uint32_t index,
                       struct traffic_stream *stream)
@@ -234,7 +234,7 @@ static uint64_t wave_sent(struct traffic_stream *stream,
     return ((uint64_t)epoch << PACKET_WAVE_BITS) + ++stream->wave_counts[rank];
 }
 
-/* Record a packet of an exact stream or one of waves only. */
+/* Record a packet of a stream of whole waves or one of waves only. */
 static void answer_sent(struct traffic_stream *stream,
                         struct sim *sim,
                         uint32_t index,

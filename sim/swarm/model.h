@@ -17,7 +17,7 @@ enum model_filter {
     MODEL_COUNT,
     MODEL_CONCAT,
     MODEL_UNION,
-    MODEL_TOTAL, /* a cumulative stream: ledger.h, not this model */
+    MODEL_TOTAL, /* a stream of totals: ledger.h, not this model */
 };
 #define MODEL_FILTERS (MODEL_TOTAL + 1)
 

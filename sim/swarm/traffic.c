@@ -350,8 +350,8 @@ static bool is_given_up(const struct traffic_stream *stream,
            frame->wave >> PACKET_WAVE_BITS < stream->given_up;
 }
 
-/* The front-end has taken a packet of an exact stream, or the answer to a
- * question (PROTOCOL 4.3b). */
+/* The front-end has taken a packet of a stream of whole waves, or the answer to
+ * a question (PROTOCOL 4.3b). */
 static void take_answer(const struct traffic *traffic,
                         struct sim *sim,
                         struct traffic_stream *stream,

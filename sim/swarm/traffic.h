@@ -51,7 +51,7 @@ struct traffic_stream {
     struct ranks members; /* at its opening */
     struct ranks senders; /* all that have sent */
     struct model model;
-    struct ledger ledger;  /* of a cumulative stream */
+    struct ledger ledger;  /* of a stream of totals */
     bool exact;            /* uses `answers` instead of `model` */
     uint64_t keep;         /* bytes that a back-end keeps on it */
     uint64_t least_window; /* smallest window of a link, in bytes */
@@ -85,7 +85,8 @@ struct traffic_stream {
     uint32_t *answered_epoch;
     uint32_t *told_closed;
     uint32_t *entered; /* `given` when it joined */
-    uint32_t *due;     /* of an exact stream: `serials` at its last answer */
+    uint32_t
+        *due; /* of a stream of whole waves: `serials` at its last answer */
 };
 
 /* The links of a node: now, and all it has ever had. */

@@ -1,4 +1,4 @@
-/* wholeness.c - traffic on exact streams (PROTOCOL 16). */
+/* wholeness.c - traffic on streams of whole waves (PROTOCOL 16). */
 #include "sim/swarm/wholeness.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* wholeness.h - traffic on exact streams (PROTOCOL 16): part of traffic.c. */
+/* wholeness.h - traffic on streams of whole waves (PROTOCOL 16): part of
+ * traffic.c. */
 #pragma once
 
 #include "sim/swarm/traffic.h"

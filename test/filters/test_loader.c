@@ -305,7 +305,7 @@ TEST(init_proves_parameters)
 }
 
 /* PROTOCOL 3.2: `init` of a downstream filter is called likewise; and that of a
- * cumulative stream, though each slot gets a state of its own. */
+ * stream of totals, though each slot gets a state of its own. */
 TEST(init_of_every_filter)
 {
     struct stream_definition total = {

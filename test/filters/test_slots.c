@@ -1,4 +1,4 @@
-/* test_slots.c - the totals of a cumulative stream: CALL_JOIN and CALL_PACK on
+/* test_slots.c - the totals of a stream of totals: CALL_JOIN and CALL_PACK on
  * the loaders of random trees, for every filter that can make totals. */
 #include "filters/loader.h"
 

@@ -1,4 +1,4 @@
-/* test_exact.c - exact streams over real processes (PROTOCOL 16). */
+/* test_exact.c - streams of whole waves over real processes (PROTOCOL 16). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

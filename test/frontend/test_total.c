@@ -1,4 +1,4 @@
-/* test_total.c - cumulative streams with real processes (PROTOCOL 17). */
+/* test_total.c - streams of totals with real processes (PROTOCOL 17). */
 #include "test/frontend/tree.h"
 
 /* The count of numbers that each back-end sends. */

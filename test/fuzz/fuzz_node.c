@@ -18,8 +18,8 @@
 #include "protocol/members/control.h"
 #include "protocol/node.h"
 #include "protocol/stream/claim.h"
-#include "protocol/stream/exact.h"
 #include "protocol/stream/total.h"
+#include "protocol/stream/waves.h"
 #include "protocol/watch/rows.h"
 #include "wire/fifo.h"
 #include "wire/limits.h"
@@ -192,7 +192,7 @@ static void check_action(struct play *play, struct action *action)
                        action->frame.type == FRAME_REPORTS
                  : may_go(action->frame.type, play->is_parent[action->link]));
         check_frame(&action->frame);
-        if (play->alone && action->frame.flags & FRAME_EXACT)
+        if (play->alone && action->frame.flags & FRAME_WAVES)
             check_exact(&action->frame);
         break;
     case ACTION_CLOSE:
@@ -392,10 +392,10 @@ static void make_claim(struct play *play, struct frame *frame)
     claim.settled.epoch = (uint32_t)number(&play->in);
     claim.recoverable = flags & 1;
     claim.replayable = flags & 2;
-    claim.exact = flags & 8;
+    claim.counts = flags & 8;
     if (flags & 16)
         some_ranks(play, &claim.loss.losers);
-    if (claim.exact)
+    if (claim.counts)
         some_ranks(play, &claim.counting);
     if (flags & 4)
         claim.error = strdup("no such filter");
@@ -571,18 +571,19 @@ static void make_adoption(struct play *play, struct frame *frame)
     ranks_fini(&ranks);
 }
 
-/* A packet of an exact stream, nearly valid, to get deep into the node. */
+/* A packet of a stream of whole waves, nearly valid, to get deep into the node.
+ * */
 static void make_exact(struct play *play, uint8_t what, struct frame *frame)
 {
     frame->type = FRAME_DATA;
     frame->flags =
-        (uint8_t)(FRAME_EXACT | (byte(&play->in) & ~(FRAME_VOID | FRAME_LATE)));
+        (uint8_t)(FRAME_WAVES | (byte(&play->in) & ~(FRAME_VOID | FRAME_LATE)));
     frame->generation = (uint32_t)number(&play->in);
     frame->wave = number(&play->in);
     frame->contributors = 1;
-    frame->check = what & 0x20 ? number(&play->in) : exact_hash(frame->origin);
+    frame->check = what & 0x20 ? number(&play->in) : waves_hash(frame->origin);
     if (what & 0x10)
-        frame->check += exact_hash(15);
+        frame->check += waves_hash(15);
     if (!(frame->flags & FRAME_EMPTY))
         frame->payload = raw_payload(play, 1u << what % 13);
 }
@@ -718,8 +719,8 @@ static void frame_comes(struct play *play, uint8_t what)
     }
     if (play->alone && what & 1) { /* nearly valid, to get deep into the node */
         frame->origin = 12;
-        if (frame->flags & FRAME_EXACT && what & 2)
-            frame->check = exact_hash(12);
+        if (frame->flags & FRAME_WAVES && what & 2)
+            frame->check = waves_hash(12);
     }
     step(play, &event);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Model of cumulative streams (chapter 17): the front-end's total has each item of each member once. cumulative.md has
+"""Model of streams of totals (chapter 17): the front-end's total has each item of each member once. cumulative.md has
 what it found.
 
 KEYs: sends (of each back-end, at most 4), marks, crashes, resets, joins, leaves, giveups, window (credit), align (packets wait

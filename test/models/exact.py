@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Model of exact streams (chapter 16): each wave has each expected member exactly once. exact.md has what it found.
+"""Model of streams of whole waves (chapter 16): each wave has each expected member exactly once. exact.md has what it found.
 
 KEYs: sends (of each back-end), marks, data, crashes, resets, joins, leaves, giveups, errors (filter calls that fail), closes,
 poison (a packet that crashes each commnode that filters it), limit (redo_limit), window (credit), keep (packets), room

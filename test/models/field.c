@@ -282,7 +282,8 @@ static bool is_attempt(const struct frame *frame)
            frame->count < LIMIT_WINDOW_MIN;
 }
 
-/* Whether the time at which the frame arrives matters to an exact stream. */
+/* Whether the time at which the frame arrives matters to a stream of whole
+ * waves. */
 static bool is_of_stream(const struct field *field, const struct frame *frame)
 {
     switch (frame->type) {

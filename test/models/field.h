@@ -34,16 +34,17 @@ struct field_bounds {
     uint32_t parents[FIELD_NODES]; /* of each except the front-end */
     uint32_t faults;               /* crashes, breaks and stops together */
     uint32_t attempts;             /* of each node, in its life */
-    bool any;       /* an orphan may ask any internal node, at any height */
-    bool leaves;    /* back-ends may be orphans; else they are inert */
-    bool stops;     /* stops are among the faults; always without waves */
-    bool twins;     /* the last internal node has one more back-end */
-    bool bushy;     /* a back-end below each commnode, not only the lowest */
-    bool late;      /* faults come when noticed; last records in one order */
-    bool needed;    /* a state is only what can still matter */
-    bool orderly;   /* everything that a closing node sent is read; else any
+    bool any;     /* an orphan may ask any internal node, at any height */
+    bool leaves;  /* back-ends may be orphans; else they are inert */
+    bool stops;   /* stops are among the faults; always without waves */
+    bool twins;   /* the last internal node has one more back-end */
+    bool bushy;   /* a back-end below each commnode, not only the lowest */
+    bool late;    /* faults come when noticed; last records in one order */
+    bool needed;  /* a state is only what can still matter */
+    bool orderly; /* everything that a closing node sent is read; else any
                     part */
-    uint32_t waves; /* the packets of each back-end on an exact stream; 0: no
+    uint32_t
+        waves; /* the packets of each back-end on a stream of whole waves; 0: no
                        stream. With waves, stream frames arrive in any order,
                        those of an adoption at once */
     enum field_rule without;
@@ -103,7 +104,7 @@ struct field_node {
     uint32_t target;
     uint32_t attempts;
     uint64_t clock_ms;
-    uint32_t sent;    /* packets on the exact stream */
+    uint32_t sent;    /* packets on the stream of whole waves */
     uint32_t loading; /* a stream whose filters it must load; 0: none */
     uint64_t taken;   /* bits: incarnations under which it was adopted */
 };
@@ -119,7 +120,7 @@ struct field {
     bool settling;               /* no more faults; any number of attempts */
     const char *wrong;           /* a violated oracle, or NULL */
     uint32_t answer;             /* given by the last move; 0: none */
-    uint32_t stream;             /* the exact stream; 0: none */
+    uint32_t stream;             /* the stream of whole waves; 0: none */
     uint32_t redos;              /* of that stream, so far */
     uint32_t whole[FIELD_WAVES]; /* by wave: ranks whose packet was delivered */
     struct field_node nodes[FIELD_NODES];
@@ -177,15 +178,15 @@ uint64_t field_digest(struct field *field);
 uint64_t field_tree_digest(const struct field *field);
 
 /* Whether the time at which a frame arrives is not searched: the frame only
- * changes the state of streams, which no adoption reads. With an exact stream:
- * whether the frame is one of an adoption. */
+ * changes the state of streams, which no adoption reads. With a stream of whole
+ * waves: whether the frame is one of an adoption. */
 bool field_is_aside(const struct field *field, const struct frame *frame);
 
 /* Step the machine `index` with `event`, and perform its actions. The contents
  * of the event are taken. */
 void field_step(struct field *field, uint32_t index, struct event *event);
 
-/* ---- waves.c: an exact stream ---- */
+/* ---- waves.c: a stream of whole waves ---- */
 
 /* Open the stream on the launched tree. Its frames wait in the queues. */
 void waves_open(struct field *field);

@@ -68,8 +68,8 @@ static void list_dial(const struct field *field,
     }
 }
 
-/* Whether a timer of an orphan may expire: at any time; if an exact stream is
- * searched, only if the attempt can have no other result. */
+/* Whether a timer of an orphan may expire: at any time; if a stream of whole
+ * waves is searched, only if the attempt can have no other result. */
 static bool may_expire(const struct field *field, uint32_t index)
 {
     const struct field_node *node = &field->nodes[index];

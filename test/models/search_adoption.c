@@ -9,11 +9,11 @@
  *
  * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3; "-": the
  * front-end is the only one. With `waves` each back-end sends N packets on an
- * exact stream (PROTOCOL 16). SIGTERM ends a search that takes too long. The
- * search is depth-first; a state on the stack is kept as the bytes of the
- * arena, and found again by its digest. To check that the digest is sufficient,
- * some states that are met again are tested: their successors must have the
- * same digests as the first time. */
+ * stream of whole waves (PROTOCOL 16). SIGTERM ends a search that takes too
+ * long. The search is depth-first; a state on the stack is kept as the bytes of
+ * the arena, and found again by its digest. To check that the digest is
+ * sufficient, some states that are met again are tested: their successors must
+ * have the same digests as the first time. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ static void compare(struct search *search, struct field *field, uint64_t digest)
     struct level *level = &levels[search->depth];
     uint32_t sum = 0;
 
-    /* with an exact stream the digest has every byte */
+    /* with a stream of whole waves the digest has every byte */
     if (mark == 0 || digest % COMPARE_ONE_OF != 0 || field->bounds.waves > 0)
         return;
     arena_keep(&level->image);
@@ -259,7 +259,7 @@ static const struct task tasks[] = {
     {"0,0 1 1 deaf", PART_QUICK, STUCK},
     {"0,0 1 1 late deaf", PART_QUICK, STUCK},
     {"0,1 2 2 any late needed deaf", PART_QUICK, STUCK},
-    /* an exact stream */
+    /* a stream of whole waves */
     {"- 2 2 late orderly waves=2 twins", PART_QUICK, NULL},
     {"0 1 2 late orderly waves=1 stops", PART_QUICK, NULL},
     {"0 1 2 late orderly waves=1 twins", PART_QUICK, NULL},

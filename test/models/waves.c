@@ -1,9 +1,9 @@
-/* waves.c - an exact stream (PROTOCOL 16) in the search: the back-ends'
+/* waves.c - a stream of whole waves (PROTOCOL 16) in the search: the back-ends'
  * packets, and the waves that the front-end must get. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/stream/exact.h"
+#include "protocol/stream/waves.h"
 #include "test/models/field.h"
 #include "wire/packet.h"
 
@@ -120,7 +120,7 @@ uint64_t waves_check(const struct field *field)
     uint64_t check = 0;
 
     for (uint32_t i = field->bounds.internal_count; i < field->node_count; i++)
-        check += exact_hash(i);
+        check += waves_hash(i);
     return check;
 }
 

@@ -18,7 +18,7 @@
         CU_ASSERT(node_check(node, text));                                     \
     } while (0)
 
-/* The slots of a cumulative stream; `stream` becomes one for this check. */
+/* The slots of a stream of totals; `stream` becomes one for this check. */
 static void check_slots(struct node *node, struct stream *stream)
 {
     struct ranks_run touching[] = {{4, 6}, {7, 7}};

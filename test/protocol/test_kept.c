@@ -1,4 +1,5 @@
-/* test_kept.c - the packets of an exact stream that a back-end keeps. */
+/* test_kept.c - the packets of a stream of whole waves that a back-end keeps.
+ * */
 #include "protocol/stream/kept.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static struct frame make_frame(uint32_t n)
 {
     return (struct frame){
         .type = FRAME_DATA,
-        .flags = FRAME_EXACT | (n % 3 ? FRAME_LAST : 0),
+        .flags = FRAME_WAVES | (n % 3 ? FRAME_LAST : 0),
         .tag = (int32_t)n - 100,
         .contributors = n % 2,
         .wave = n,
@@ -117,7 +118,7 @@ TEST(packets_come_again)
 TEST(many_go_at_once)
 {
     struct kept kept = {0};
-    struct frame frame = {.flags = FRAME_EXACT | FRAME_LAST,
+    struct frame frame = {.flags = FRAME_WAVES | FRAME_LAST,
                           .payload = make_payload(40, 1)};
     const struct kept_packet *first;
 

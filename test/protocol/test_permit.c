@@ -9,7 +9,7 @@
 #include "protocol/members/control.h"
 #include "protocol/state.h"
 #include "protocol/stream/claim.h"
-#include "protocol/stream/exact.h"
+#include "protocol/stream/waves.h"
 #include "protocol/watch/rows.h"
 #include "test/protocol/alone.h"
 #include "wire/limits.h"
@@ -496,7 +496,7 @@ TEST(what_has_no_credit_is_bounded)
 TEST(each_kind_of_stream_has_its_packets)
 {
     enum {
-        WHOLE = FRAME_EXACT | FRAME_LAST,
+        WHOLE = FRAME_WAVES | FRAME_LAST,
         STATE = FRAME_LAST | FRAME_COMPENSATING
     };
     static const struct {
@@ -507,21 +507,22 @@ TEST(each_kind_of_stream_has_its_packets)
         uint32_t hash_of;
         const char *why;
     } cases[] = {
-        {STREAM_WAVES, FRAME_DATA, FRAME_LAST, 1, LEAF, "no packet of an exa"},
-        {STREAM_WAVES, FRAME_DATA, WHOLE, 0, LEAF, "no packet of an exact"},
+        {STREAM_WAVES, FRAME_DATA, FRAME_LAST, 1, LEAF, "no packet of a stre"},
+        {STREAM_WAVES, FRAME_DATA, WHOLE, 0, LEAF, "no packet of a stream"},
         {STREAM_WAVES, FRAME_DATA, WHOLE, UINT64_C(5) << PACKET_WAVE_BITS, LEAF,
-         "no packet of an exact stream"},
+         "no packet of a stream of whole waves"},
         {STREAM_WAVES, FRAME_DATA, WHOLE | FRAME_LATE, 1, LEAF,
-         "no packet of an exact stream"},
+         "no packet of a stream of whole waves"},
         {STREAM_WAVES, FRAME_DATA, WHOLE | FRAME_OVER, 1, LEAF,
          "the end of an epoch has no packet"},
-        {STREAM_WAVES, FRAME_DATA, FRAME_EXACT | FRAME_EMPTY | FRAME_OVER, 1,
+        {STREAM_WAVES, FRAME_DATA, FRAME_WAVES | FRAME_EMPTY | FRAME_OVER, 1,
          LEAF, "the end of an epoch has no packet"},
         {STREAM_WAVES, FRAME_DATA, WHOLE, 1, LEAF + 1, "for others than itse"},
-        {STREAM_WAVES, FRAME_TOTAL, 0, 0, LEAF, "the stream is not cumulative"},
-        {STREAM_PLAIN, FRAME_TOTAL, 0, 0, LEAF, "the stream is not cumulative"},
-        {STREAM_PLAIN, FRAME_DATA, WHOLE, 1, LEAF, "its stream is not exact"},
-        {STREAM_TOTAL, FRAME_DATA, WHOLE, 1, LEAF, "stream is not exact"},
+        {STREAM_WAVES, FRAME_TOTAL, 0, 0, LEAF, "the stream has no totals"},
+        {STREAM_PLAIN, FRAME_TOTAL, 0, 0, LEAF, "the stream has no totals"},
+        {STREAM_PLAIN, FRAME_DATA, WHOLE, 1, LEAF,
+         "its stream has no whole waves"},
+        {STREAM_TOTAL, FRAME_DATA, WHOLE, 1, LEAF, "has no whole waves"},
         {STREAM_TOTAL, FRAME_DATA, STATE, 1, INNER, "no compensations"},
     };
 
@@ -532,7 +533,7 @@ TEST(each_kind_of_stream_has_its_packets)
             .stream = 1,
             .origin = cases[i].hash_of == INNER ? INNER : LEAF,
             .wave = cases[i].wave,
-            .check = exact_hash(cases[i].hash_of),
+            .check = waves_hash(cases[i].hash_of),
         };
         struct alone victim;
 

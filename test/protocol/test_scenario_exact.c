@@ -1,13 +1,13 @@
-/* test_scenario_exact.c - exact streams (PROTOCOL 16). */
+/* test_scenario_exact.c - streams of whole waves (PROTOCOL 16). */
 #include "test/sim/scenario.h"
 
 #include "protocol/node.h"
-#include "protocol/stream/exact.h"
+#include "protocol/stream/waves.h"
 #include "wire/packet.h"
 
 #define TREE "0(1(3,4),2(5,6))"
 
-/* Open an exact stream with the filter `sum` to all back-ends. */
+/* Open a stream of whole waves with the filter `sum` to all back-ends. */
 #define open_exact(sim, ...)                                                   \
     sim_open_filter(sim, "sum", .kind = STREAM_WAVES, __VA_ARGS__)
 
@@ -316,12 +316,12 @@ static struct frame packet_of(uint32_t rank, uint32_t generation)
 {
     struct frame frame = {
         .type = FRAME_DATA,
-        .flags = FRAME_EXACT | FRAME_LAST,
+        .flags = FRAME_WAVES | FRAME_LAST,
         .origin = rank,
         .contributors = 1,
         .generation = generation,
         .wave = 1,
-        .check = exact_hash(rank),
+        .check = waves_hash(rank),
     };
 
     CHECK_OK(packet_pack(&frame.payload, "%d", 1));
@@ -352,7 +352,7 @@ TEST(scenario_16_8_newer)
     CHECK_OK(tally_put(tally, 3, 3, &again, 0));
     CHECK_IS(tally_next(tally, &set), TALLY_WAVE);
     CU_ASSERT_EQUAL(set.number.generation, 1);
-    CU_ASSERT_EQUAL(set.check, exact_hash(3) + exact_hash(4));
+    CU_ASSERT_EQUAL(set.check, waves_hash(3) + waves_hash(4));
     CU_ASSERT_EQUAL(set.set.count, 2);
     for (size_t i = 0; i < set.set.count; i++)
         frame_fini(&set.set.frames[i]);

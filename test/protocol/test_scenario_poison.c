@@ -49,9 +49,9 @@ static unsigned alive_count(struct sim *sim)
 
 #define TREE "0(1(5,6),2(7,8),3(9,10),4(11,12))"
 
-/* PROTOCOL 11.5, 16.13, 16_13_poison: an exact stream would put out the packet
- * again and again. It fails at the first crash that is reported, and the tree
- * lives. (Crashes without a report: too_many_redos_end_the_stream.) */
+/* PROTOCOL 11.5, 16.13, 16_13_poison: a stream of whole waves would put out the
+ * packet again and again. It fails at the first crash that is reported, and the
+ * tree lives. (Crashes without a report: too_many_redos_end_the_stream.) */
 POISONED(scenario_16_13_poison, TREE)
 {
     uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_WAVES);

@@ -1,7 +1,7 @@
 /* test_scenario_snapshot.c - a node was stopped until the packets for it were
  * dropped, and gets a snapshot (PROTOCOL 3.1). */
 #include "protocol/state.h"
-#include "protocol/stream/exact.h"
+#include "protocol/stream/waves.h"
 #include "test/sim/scenario.h"
 
 #define TREE "0(1(3(5)),2(6(7),4),8,9,10,11)"
@@ -130,7 +130,7 @@ SCENARIO(scenario_16_snapshot, TREE)
     CU_ASSERT(sim_lines(sim, " 3 <- *snapshot") > 0);
     returned = sim_node(sim, 3);
     CU_ASSERT_FATAL(returned->stream_count == 2);
-    CU_ASSERT_EQUAL(returned->streams[1]->exact->generation, 2);
+    CU_ASSERT_EQUAL(returned->streams[1]->waves->generation, 2);
     sim_send_int(sim, 0, stream, 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     expect_taken(sim, 0, stream, 4, 7);

@@ -1,4 +1,4 @@
-/* test_scenario_total.c - cumulative streams (PROTOCOL 17). Each back-end sends
+/* test_scenario_total.c - streams of totals (PROTOCOL 17). Each back-end sends
  * numbers of its own power of ten, so a total shows how often each counts. */
 
 #include "test/sim/scenario.h"
@@ -570,12 +570,12 @@ SCENARIO(a_false_total_costs_the_link, TREE)
     sim_inject(sim, 1, 0, &bad);
     sim_run(sim, 5000);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_REFUSED), 1);
-    CU_ASSERT(strstr(sim_text(TELL_NODE_REFUSED), "not cumulative") != NULL);
+    CU_ASSERT(strstr(sim_text(TELL_NODE_REFUSED), "has no totals") != NULL);
     send_parts(sim, stream);
     SYNCED(1, 0);
 }
 
 int main(void)
 {
-    return check_run("cumulative streams");
+    return check_run("streams of totals");
 }

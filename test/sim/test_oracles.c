@@ -27,11 +27,12 @@
     "+0 open stream=1 filter=none sync=do_not_wait timeout=5 uneven=0 big=1 "  \
     "grow=0 "                                                                  \
     "members=all\n"
-#define EXACT   "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
+#define EXACT                                                                  \
+    "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
 #define ANSWERS "+0 answers stream=1\n" STREAM("concat", "wait_for_all")
 #define SUMS    "+0 answers stream=1\n" STREAM("sum", "wait_for_all")
 #define GROWING                                                                \
-    "+0 exact stream=1 keep=0\n+0 open stream=1 filter=concat "                \
+    "+0 exact stream=1 keep=0\n+0 open stream=1 filter=concat "       \
     "sync=wait_for_all timeout=5 uneven=0 big=0 grow=1 members=all\n"
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
@@ -157,10 +158,10 @@ DEFECT(never_says_over,
        return SIM_DROP)
 DEFECT(never_redoes, CONTROLS(0, REDO), return SIM_DROP)
 DEFECT(forgets_joiners,
-       SENDS(0, MARKER) && machine(sim, 0)->streams[1]->exact->accept.late,
-       machine(sim, 0)->streams[1]->exact->accept.late->awaited = false)
+       SENDS(0, MARKER) && machine(sim, 0)->streams[1]->waves->accept.late,
+       machine(sim, 0)->streams[1]->waves->accept.late->awaited = false)
 DEFECT(empties_wave,
-       SENDS(1, DATA) && action->frame.flags & FRAME_EXACT &&
+       SENDS(1, DATA) && action->frame.flags & FRAME_WAVES &&
            action->frame.payload,
        frame_fini(&action->frame);
        action->frame.flags |= FRAME_EMPTY)
@@ -412,7 +413,7 @@ static const struct oracle_case cases[] = {
     {CALM TOTALS SEND3 SYNC, delivers_on_a_total, 0,
      "is cumulative, and a packet came"},
     {CALM TOTALS SEND3 "+20 leave node=3\n+99 sync\n", NULL, 0, NULL},
-    /* exact streams: each wave has the packets sent in it */
+    /* streams of whole waves: each wave has the packets sent in it */
     {CALM EXACT SEND3 SYNC, lose_up, 2, "a wave is missing behind the sync"},
     {CALM EXACT SEND3 SYNC, repeat_up, 2, "a part of an answer was taken tw"},
     {CALM EXACT SEND3 SYNC, move_wave, 1, "has a part of another question"},

@@ -18,7 +18,7 @@ struct seen {
 };
 
 /* What is known of one back-end; the counts are for questions, exact and
- * cumulative streams. */
+ * streams of totals. */
 struct part {
     bool is_member;  /* it had joined before the last commands were sent */
     bool is_aligned; /* it had joined before the last sync */

@@ -120,7 +120,7 @@ static int send_part(uint32_t flow, uint32_t index)
                : send_array(flow, value);
 }
 
-/* Send `count` packets on an exact or cumulative stream. */
+/* Send `count` packets on an exact or stream of totals. */
 static int send_parts(uint32_t flow, uint32_t count)
 {
     int r = 0;

@@ -1,10 +1,10 @@
-/* parts.c - the ledger of a stream of questions, an exact or a cumulative
- * stream. */
+/* parts.c - the ledger of a stream of questions, an exact or a
+ * stream of totals. */
 #include "test/storm/parts.h"
 
 #include <inttypes.h>
 
-/* ---- questions and exact streams: wave after wave ---- */
+/* ---- questions and streams of whole waves: wave after wave ---- */
 
 /* Packet by packet: check that `value` is the next that `rank` has sent. */
 static void take_part(struct ledger *ledger,
@@ -99,7 +99,7 @@ void parts_packet(struct ledger *ledger, const struct cop_packet *packet)
     uint32_t epoch = cop_packet_epoch(packet);
 
     if (ledger->kind == KIND_TOTAL) {
-        ledger->bad("%s: a packet came on a cumulative stream", ledger->name);
+        ledger->bad("%s: a packet came on a stream of totals", ledger->name);
         return;
     }
     if (cop_packet_is_late(packet) || cop_packet_is_compensation(packet))
@@ -111,7 +111,7 @@ void parts_packet(struct ledger *ledger, const struct cop_packet *packet)
         take_wave(ledger, packet, epoch);
 }
 
-/* ---- cumulative streams: totals ---- */
+/* ---- streams of totals: totals ---- */
 
 /* Check that the part of `rank` in a total is the sum of its first packets,
  * with all that the last sync covers. A killed back-end's part may be
@@ -180,7 +180,7 @@ static uint32_t covered(const struct ledger *ledger, const struct tally *tally)
                : 0;
 }
 
-/* Note the packets that a sync of a cumulative stream covers. */
+/* Note the packets that a sync of a stream of totals covers. */
 static void note_synced(struct ledger *ledger, uint32_t rank, uint32_t count)
 {
     struct part *part = &ledger->parts[rank];

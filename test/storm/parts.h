@@ -1,18 +1,19 @@
 /* parts.h - the ledger of a stream of questions: the n-th packet answers the
- * n-th question; and of an exact or cumulative stream: the first packets of each
+ * n-th question; and of an exact or stream of totals: the first packets of each
  * back-end have arrived, in order, each once. */
 #pragma once
 
 #include "test/storm/ledger.h"
 
-/* Check a packet received on a stream of questions or an exact stream. */
+/* Check a packet received on a stream of questions or a stream of whole waves.
+ * */
 void parts_packet(struct ledger *ledger, const struct cop_packet *packet);
 
 /* A sync has returned 0, or 1 if `is_lossy`, and every waiting packet has been
  * received. */
 void parts_synced(struct ledger *ledger, bool is_lossy);
 
-/* Check the total of a cumulative stream, which is exact; NULL: nothing was
+/* Check the total of a stream of totals, which is exact; NULL: nothing was
  * sent. */
 void parts_total(struct ledger *ledger, const struct cop_packet *total);
 

@@ -23,7 +23,7 @@
 #define TAG_ANSWER  (COP_TAG_FIRST + 1)
 
 /* A command: flow, kind, number, items, flags. Its answer has that many items;
- * on an exact or cumulative stream, part_count() packets; to a question, one
+ * on an exact or stream of totals, part_count() packets; to a question, one
  * packet. */
 #define COMMAND_FORMAT "%ud %ud %ud %ud %ud"
 enum {
@@ -36,9 +36,9 @@ enum kind {
     KIND_PEAKS,
     KIND_SUM,
     KIND_QUESTION, /* numbered questions, as in the README: "sum" or "max" */
-    KIND_EXACT,    /* an exact stream, "sum" */
-    KIND_PIECES,   /* an exact stream without a filter */
-    KIND_TOTAL,    /* a cumulative stream, "sum" */
+    KIND_EXACT,    /* a stream of whole waves, "sum" */
+    KIND_PIECES,   /* a stream of whole waves without a filter */
+    KIND_TOTAL,    /* a stream of totals, "sum" */
     KINDS
 };
 
@@ -126,7 +126,7 @@ static inline int32_t set_number(uint32_t rank,
 }
 
 /* The packet with this `index` that back-end `rank` sends on an exact or
- * cumulative stream, or its answer to the command with this number; never 0. */
+ * stream of totals, or its answer to the command with this number; never 0. */
 static inline uint64_t part_value(uint32_t rank, uint32_t flow, uint32_t index)
 {
     return mix(((uint64_t)rank << 40) | ((uint64_t)flow << 32) | index) | 1;

@@ -53,7 +53,7 @@ static enum weather weather;
 static atomic_bool has_joined[RANKS_MAX]; /* an event has said so */
 static atomic_bool finishes;
 static atomic_uint running;
-static atomic_uint incomplete; /* exact and cumulative streams */
+static atomic_uint incomplete; /* exact and streams of totals */
 static atomic_uint bad_count;
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -110,7 +110,7 @@ static const enum cop_guarantee guarantees[KINDS] = {
     [KIND_PIECES] = COP_GUARANTEE_WAVES,
     [KIND_TOTAL] = COP_GUARANTEE_TOTAL};
 
-/* Check the total of a cumulative stream, if it is exact. */
+/* Check the total of a stream of totals, if it is exact. */
 static void flow_total(struct flow *flow)
 {
     struct cop_packet *total = NULL;
@@ -194,7 +194,7 @@ static bool flow_ask(struct flow *flow, uint32_t flags)
     return flow_sync(flow);
 }
 
-/* Sync until every packet of the exact and cumulative streams has arrived, also
+/* Sync until every packet of the exact and streams of totals has arrived, also
  * those of late joiners and of a leaving back-end, for which a sync need not
  * wait. */
 static void flow_complete(struct flow *flow)

@@ -27,7 +27,7 @@ static struct frame make_frame(uint32_t *seed, size_t payload_len)
 {
     struct frame frame = {
         .type = (uint8_t)(FRAME_DATA + roll(seed) % FRAME_END),
-        .flags = (uint8_t)(roll(seed) % FRAME_EXACT),
+        .flags = (uint8_t)(roll(seed) % FRAME_WAVES),
         .stream = roll(seed) << 8 | 0x80,
         .tag = (int32_t)(roll(seed) << 8),
         .origin = roll(seed) * 255,
@@ -36,7 +36,7 @@ static struct frame make_frame(uint32_t *seed, size_t payload_len)
     };
 
     if (frame.type == FRAME_DATA) {
-        frame.flags |= FRAME_EXACT;
+        frame.flags |= FRAME_WAVES;
         frame.check = (uint64_t)roll(seed) << 40 | roll(seed);
         frame.generation = roll(seed);
     }
@@ -99,13 +99,13 @@ TEST(the_header_is_in_network_order)
 /* An exact packet's header ends with check and generation (PROTOCOL 16.2). */
 TEST(exact_frames_have_sixteen_bytes_more)
 {
-    static const unsigned char expected[FRAME_EXACT_LEN] = {
+    static const unsigned char expected[FRAME_WAVES_LEN] = {
         1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 0, 0,
     };
     unsigned char bytes[FRAME_HEAD_MAX];
     struct frame frame = {
         .type = FRAME_DATA,
-        .flags = FRAME_EXACT | FRAME_LAST,
+        .flags = FRAME_WAVES | FRAME_LAST,
         .check = UINT64_C(0x0102030405060708),
         .generation = 0x090a0b0c,
     };
@@ -269,12 +269,12 @@ static int read_changed(size_t at, unsigned char to, uint32_t limit)
     return r;
 }
 
-/* Read a frame with FRAME_EXACT whose last reserved byte is `last`. */
+/* Read a frame with FRAME_WAVES whose last reserved byte is `last`. */
 static int read_exact(uint8_t type, unsigned char last)
 {
     unsigned char bytes[FRAME_HEAD_MAX];
     const unsigned char *next = bytes;
-    struct frame frame = {.type = type, .flags = FRAME_EXACT};
+    struct frame frame = {.type = type, .flags = FRAME_WAVES};
     size_t len = frame_encode(&frame, bytes);
     struct frame_reader reader;
     int r;

@@ -1,5 +1,5 @@
-/* exact.c - exact streams (PROTOCOL 16): what all nodes do. */
-#include "protocol/stream/exact.h"
+/* waves.c - streams of whole waves (PROTOCOL 16): what all nodes do. */
+#include "protocol/stream/waves.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,47 +7,47 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-int exact_begin(struct stream *stream, const struct node *node)
+int waves_begin(struct stream *stream, const struct node *node)
 {
-    struct exact *exact = calloc(1, sizeof(*exact));
+    struct waves *waves = calloc(1, sizeof(*waves));
 
-    if (!exact ||
-        (node->role != NODE_BACKEND && tally_new(&exact->tally) < 0)) {
-        free(exact);
+    if (!waves ||
+        (node->role != NODE_BACKEND && tally_new(&waves->tally) < 0)) {
+        free(waves);
         return -ENOMEM;
     }
-    exact->retain.entered = true;
-    exact->retain.hash = exact_hash(node->rank);
-    stream->exact = exact;
+    waves->retain.entered = true;
+    waves->retain.hash = waves_hash(node->rank);
+    stream->waves = waves;
     return 0;
 }
 
-void exact_end(struct stream *stream)
+void waves_end(struct stream *stream)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
 
-    if (!exact)
+    if (!waves)
         return;
-    tally_free(exact->tally);
-    for (uint32_t slot = 0; slot < exact->set_count; slot++)
-        ranks_fini(&exact->sets[slot]);
-    free(exact->sets);
-    ranks_fini(&exact->told);
-    kept_fini(&exact->retain.kept);
-    free(exact->accept.late);
-    free(exact->accept.gone);
-    free(exact);
+    tally_free(waves->tally);
+    for (uint32_t slot = 0; slot < waves->set_count; slot++)
+        ranks_fini(&waves->sets[slot]);
+    free(waves->sets);
+    ranks_fini(&waves->told);
+    kept_fini(&waves->retain.kept);
+    free(waves->accept.late);
+    free(waves->accept.gone);
+    free(waves);
 }
 
 /* ---- the members that count ---- */
 
 /* The set of `slot`, created if necessary; NULL: out of memory. */
-static struct ranks *set_at(struct exact *exact, uint32_t slot)
+static struct ranks *set_at(struct waves *waves, uint32_t slot)
 {
-    return array_reach(&exact->sets, &exact->set_count, slot,
-                       sizeof(*exact->sets)) < 0
+    return array_reach(&waves->sets, &waves->set_count, slot,
+                       sizeof(*waves->sets)) < 0
                ? NULL
-               : &exact->sets[slot];
+               : &waves->sets[slot];
 }
 
 /* Set the members below the child that count: those of `members`. */
@@ -56,8 +56,8 @@ static void set_members(struct node *node,
                         const struct peer *peer,
                         const struct ranks *members)
 {
-    struct exact *exact = stream->exact;
-    struct ranks *set = set_at(exact, peer->slot);
+    struct waves *waves = stream->waves;
+    struct ranks *set = set_at(waves, peer->slot);
     bool had = set && set->count > 0;
 
     if (!set || ranks_copy(set, members) < 0 ||
@@ -65,19 +65,19 @@ static void set_members(struct node *node,
         node->failed = true;
     /* the child may have sent RESUME but no claim yet */
     else if ((had || set->count > 0) &&
-             tally_expect(exact->tally, peer->slot, peer->rank,
+             tally_expect(waves->tally, peer->slot, peer->rank,
                           set->count > 0) < 0)
         node->failed = true;
 }
 
-void exact_open_branch(struct node *node,
+void waves_open_branch(struct node *node,
                        struct stream *stream,
                        const struct peer *peer)
 {
     const struct ranks *members = &stream->branches[peer->slot].members;
 
     if (members->count > 0 &&
-        tally_join(stream->exact->tally, peer->slot, peer->rank,
+        tally_join(stream->waves->tally, peer->slot, peer->rank,
                    (struct wave_number){0}) < 0)
         node->failed = true;
     set_members(node, stream, peer, members);
@@ -86,46 +86,46 @@ void exact_open_branch(struct node *node,
 /* Whether this node is a member or has members below it. */
 static bool has_members(const struct node *node, const struct stream *stream)
 {
-    const struct exact *exact = stream->exact;
+    const struct waves *waves = stream->waves;
 
     if (node->role == NODE_BACKEND)
         return stream->active;
-    for (uint32_t slot = 0; slot < exact->set_count; slot++)
-        if (exact->sets[slot].count > 0)
+    for (uint32_t slot = 0; slot < waves->set_count; slot++)
+        if (waves->sets[slot].count > 0)
             return true;
     return false;
 }
 
-void exact_opened(struct node *node, struct stream *stream)
+void waves_opened(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
 
-    exact->counted = has_members(node, stream);
-    for (uint32_t slot = 0; slot < exact->set_count; slot++)
-        if (ranks_unite(&exact->told, &exact->sets[slot]) < 0)
+    waves->counted = has_members(node, stream);
+    for (uint32_t slot = 0; slot < waves->set_count; slot++)
+        if (ranks_unite(&waves->told, &waves->sets[slot]) < 0)
             node->failed = true;
 }
 
-int exact_resumed(struct node *node,
+int waves_resumed(struct node *node,
                   struct stream *stream,
                   struct peer *peer,
                   struct wave_number level)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
     const struct branch *branch = stream_branch(stream, peer->slot);
 
     if (!branch)
         return -ENOMEM;
     if (branch->members.count == 0)
         return 0; /* its members have left since (4.5) */
-    if (tally_join(exact->tally, peer->slot, peer->rank, level) < 0)
+    if (tally_join(waves->tally, peer->slot, peer->rank, level) < 0)
         node->failed = true;
-    if (exact->final > 0) /* FINAL answers RESUME (16.5) */
+    if (waves->final > 0) /* FINAL answers RESUME (16.5) */
         node_send(node, peer,
                   msg_final_encode(&(struct msg_final){
                       .stream = stream->definition.id,
                       .sender = node->rank,
-                      .level = exact->final,
+                      .level = waves->final,
                   }));
     return 0;
 }
@@ -142,29 +142,29 @@ static void ask_resume(struct node *node, struct peer *peer)
         node_send(node, peer, frame);
 }
 
-void exact_claimed(struct node *node, struct stream *stream, struct peer *peer)
+void waves_claimed(struct node *node, struct stream *stream, struct peer *peer)
 {
-    const struct exact *exact = stream->exact;
+    const struct waves *waves = stream->waves;
 
     set_members(node, stream, peer,
                 &stream->branches[peer->slot].claim.counting);
     /* The claim has crossed a frame that left the branch without members here,
      * but not there: LOST, or a claim on stream 0 that crossed OPEN (16.9). */
-    if (!node->failed && exact->sets[peer->slot].count > 0 &&
-        !tally_counts(exact->tally, peer->slot))
+    if (!node->failed && waves->sets[peer->slot].count > 0 &&
+        !tally_counts(waves->tally, peer->slot))
         ask_resume(node, peer);
 }
 
-void exact_trimmed(struct node *node, struct stream *stream)
+void waves_trimmed(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
-    bool had = exact->told.count > 0;
+    struct waves *waves = stream->waves;
+    bool had = waves->told.count > 0;
     struct ranks below = {0};
 
     for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct peer *peer = node_child(node, slot);
         const struct ranks *members = &stream->branches[slot].members;
-        struct ranks *set = set_at(exact, slot);
+        struct ranks *set = set_at(waves, slot);
         bool was = set && set->count > 0;
 
         if (!set || ranks_intersect(set, members) < 0 ||
@@ -172,26 +172,26 @@ void exact_trimmed(struct node *node, struct stream *stream)
             node->failed = true;
         /* the child may have sent RESUME but no claim yet */
         if (peer && set && set->count == 0 && (was || members->count == 0) &&
-            tally_expect(exact->tally, slot, peer->rank, false) < 0)
+            tally_expect(waves->tally, slot, peer->rank, false) < 0)
             node->failed = true;
     }
-    if (ranks_intersect(&exact->told, &below) < 0)
+    if (ranks_intersect(&waves->told, &below) < 0)
         node->failed = true;
-    if (!has_members(node, stream) || (had && exact->told.count == 0))
-        exact->counted = false;
+    if (!has_members(node, stream) || (had && waves->told.count == 0))
+        waves->counted = false;
     ranks_fini(&below);
 }
 
-void exact_unlink(struct node *node, struct stream *stream, uint32_t slot)
+void waves_unlink(struct node *node, struct stream *stream, uint32_t slot)
 {
-    struct ranks *set = set_at(stream->exact, slot);
+    struct ranks *set = set_at(stream->waves, slot);
 
     if (!set) {
         node->failed = true;
         return;
     }
     ranks_fini(set);
-    tally_unlink(stream->exact->tally, slot);
+    tally_unlink(stream->waves->tally, slot);
 }
 
 /* The wave after which this node counts on its link: whatever was not sent yet
@@ -199,21 +199,21 @@ void exact_unlink(struct node *node, struct stream *stream, uint32_t slot)
 static struct wave_number stand(const struct node *node,
                                 const struct stream *stream)
 {
-    const struct exact *exact = stream->exact;
+    const struct waves *waves = stream->waves;
 
     for (uint32_t i = 0; i < stream->up.out.count; i++) {
         const struct frame *frame = &fifo_at(&stream->up.out, i)->frame;
 
-        if (frame->type == FRAME_DATA && frame->flags & FRAME_EXACT)
+        if (frame->type == FRAME_DATA && frame->flags & FRAME_WAVES)
             return (struct wave_number){frame->generation, frame->wave - 1};
     }
     if (node->role == NODE_BACKEND)
-        return exact->retain.level;
+        return waves->retain.level;
     if (!upward_is_idle(node, stream) && node->filter.what.upward &&
-        !exact_is_stale(node, stream))
-        return (struct wave_number){exact->call.generation,
-                                    exact->call.wave - 1};
-    return tally_level(exact->tally);
+        !waves_is_stale(node, stream))
+        return (struct wave_number){waves->call.generation,
+                                    waves->call.wave - 1};
+    return tally_level(waves->tally);
 }
 
 static struct frame make_resume(const struct node *node,
@@ -228,55 +228,55 @@ static struct frame make_resume(const struct node *node,
     });
 }
 
-void exact_announce(struct node *node, struct stream *stream)
+void waves_announce(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
 
-    if (exact->counted || !node->parent ||
+    if (waves->counted || !node->parent ||
         node->parent->life.state != LINK_UP || !node->reported ||
         !has_members(node, stream))
         return;
-    exact->counted = true;
+    waves->counted = true;
     node_send(node, node->parent,
               make_resume(node, stream, stand(node, stream)));
 }
 
-void exact_count(struct node *node,
+void waves_count(struct node *node,
                  const struct stream *stream,
                  struct claim *claim)
 {
-    const struct exact *exact = stream->exact;
+    const struct waves *waves = stream->waves;
 
-    claim->exact = true;
+    claim->counts = true;
     if (node->role == NODE_BACKEND && stream->active &&
         ranks_add(&claim->counting, node->rank, node->rank) < 0)
         node->failed = true;
-    for (uint32_t slot = 0; slot < exact->set_count; slot++)
-        if (ranks_unite(&claim->counting, &exact->sets[slot]) < 0)
+    for (uint32_t slot = 0; slot < waves->set_count; slot++)
+        if (ranks_unite(&claim->counting, &waves->sets[slot]) < 0)
             node->failed = true;
 }
 
-void exact_claim_sent(struct node *node,
+void waves_claim_sent(struct node *node,
                       struct stream *stream,
                       const struct claim *claim)
 {
-    if (ranks_copy(&stream->exact->told, &claim->counting) < 0)
+    if (ranks_copy(&stream->waves->told, &claim->counting) < 0)
         node->failed = true;
 }
 
-bool exact_is_recounted(const struct stream *stream, const struct claim *claim)
+bool waves_is_recounted(const struct stream *stream, const struct claim *claim)
 {
-    return !ranks_equal(&claim->counting, &stream->exact->told);
+    return !ranks_equal(&claim->counting, &stream->waves->told);
 }
 
-void exact_uncount(struct stream *stream)
+void waves_uncount(struct stream *stream)
 {
-    struct wave_number part = stream->exact->part;
+    struct wave_number part = stream->waves->part;
     const struct frame *head;
 
-    stream->exact->counted = false;
-    ranks_fini(&stream->exact->told);
-    stream->exact->part = (struct wave_number){0};
+    stream->waves->counted = false;
+    ranks_fini(&stream->waves->told);
+    stream->waves->part = (struct wave_number){0};
     while (part.wave > 0 && (head = fifo_peek(&stream->up.out)) &&
            head->type == FRAME_DATA && head->generation == part.generation &&
            head->wave == part.wave) {
@@ -286,9 +286,9 @@ void exact_uncount(struct stream *stream)
     }
 }
 
-void exact_sent(struct stream *stream, const struct frame *frame)
+void waves_sent(struct stream *stream, const struct frame *frame)
 {
-    stream->exact->part =
+    stream->waves->part =
         frame->flags & FRAME_LAST
             ? (struct wave_number){0}
             : (struct wave_number){frame->generation, frame->wave};
@@ -296,18 +296,18 @@ void exact_sent(struct stream *stream, const struct frame *frame)
 
 /* ---- the parent ---- */
 
-void exact_orphaned(struct node *node, struct stream *stream, uint32_t rank)
+void waves_orphaned(struct node *node, struct stream *stream, uint32_t rank)
 {
     (void)node;
     (void)rank;
     if (stream->active)
-        exact_uncount(stream);
+        waves_uncount(stream);
 }
 
-void exact_count_anew(struct node *node, struct stream *stream)
+void waves_count_anew(struct node *node, struct stream *stream)
 {
-    exact_uncount(stream);
-    exact_announce(node, stream);
+    waves_uncount(stream);
+    waves_announce(node, stream);
 }
 
 /* ---- waves ---- */
@@ -319,24 +319,24 @@ static int check_packet(struct node *node,
 {
     uint8_t ending = FRAME_EMPTY | FRAME_LAST;
 
-    if (!(frame->flags & FRAME_EXACT) ||
+    if (!(frame->flags & FRAME_WAVES) ||
         frame->flags & (FRAME_LATE | FRAME_COMPENSATING) ||
         (frame->wave & PACKET_WAVE_MASK) == 0)
-        return node_refuse(node, "it is no packet of an exact stream");
+        return node_refuse(node, "it is no packet of a stream of whole waves");
     if (frame->flags & FRAME_OVER && (frame->flags & ending) != ending)
         return node_refuse(node, "the end of an epoch has no packet");
     if (peer->role == NODE_BACKEND && frame->flags & FRAME_LAST &&
-        frame->check != exact_hash(peer->rank))
+        frame->check != waves_hash(peer->rank))
         return node_refuse(node, "it accounts for others than itself");
     return 0;
 }
 
-int exact_take(struct node *node,
+int waves_take(struct node *node,
                struct stream *stream,
                struct peer *peer,
                struct frame *frame)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
     struct branch *branch = stream_branch(stream, peer->slot);
     uint32_t credit = upward_is_charged(frame) ? (uint32_t)frame_len(frame) : 0;
     int r = branch ? check_packet(node, peer, frame) : -ENOMEM;
@@ -344,7 +344,7 @@ int exact_take(struct node *node,
     if (r == 0 && credit > 0)
         r = debit_take(&branch->up, peer->grant, credit);
     if (r == 0 && peer->role == NODE_BACKEND &&
-        tally_parts(exact->tally, peer->slot) > LIMIT_FRAME)
+        tally_parts(waves->tally, peer->slot) > LIMIT_FRAME)
         r = node_refuse(node, "its wave is larger than any packet may be");
     if (r < 0) {
         frame_fini(frame);
@@ -352,38 +352,38 @@ int exact_take(struct node *node,
     }
     if (!(frame->flags & FRAME_LAST))
         frame->check = 0;
-    if (tally_put(exact->tally, peer->slot, peer->rank, frame, credit) < 0)
+    if (tally_put(waves->tally, peer->slot, peer->rank, frame, credit) < 0)
         node->failed = true;
     /* Most packets of a wave change nothing else. */
-    if (node->role == NODE_FRONTEND || !exact->counted ||
-        !tally_is_waiting(exact->tally))
-        exact_run(node, stream);
+    if (node->role == NODE_FRONTEND || !waves->counted ||
+        !tally_is_waiting(waves->tally))
+        waves_run(node, stream);
     return 0;
 }
 
-void exact_stamp(struct node *node, struct stream *stream, struct frame *frame)
+void waves_stamp(struct node *node, struct stream *stream, struct frame *frame)
 {
-    const struct exact *exact = stream->exact;
+    const struct waves *waves = stream->waves;
 
     if (node->role == NODE_BACKEND) {
         retain_put(node, stream, frame);
         return;
     }
     frame->flags &= (uint8_t)~FRAME_ASK;
-    frame->flags |= FRAME_EXACT;
-    frame->generation = exact->call.generation;
+    frame->flags |= FRAME_WAVES;
+    frame->generation = waves->call.generation;
     frame->check = 0;
     if (!(frame->flags & FRAME_LAST))
         return;
-    frame->check = exact->check;
-    if (exact->ask)
+    frame->check = waves->check;
+    if (waves->ask)
         frame->flags |= FRAME_ASK;
 }
 
-bool exact_is_stale(const struct node *node, const struct stream *stream)
+bool waves_is_stale(const struct node *node, const struct stream *stream)
 {
     return node->role == NODE_COMMNODE &&
-           stream->exact->call.generation < stream->exact->generation;
+           stream->waves->call.generation < stream->waves->generation;
 }
 
 /* All children have ended the epoch: so has this node (16.10). */
@@ -400,27 +400,27 @@ static void emit_over(struct node *node,
                 });
 }
 
-void exact_return_credit(struct node *node, struct stream *stream)
+void waves_return_credit(struct node *node, struct stream *stream)
 {
-    if (!tally_owes(stream->exact->tally))
+    if (!tally_owes(stream->waves->tally))
         return;
     for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
-        uint64_t bytes = tally_credit(stream->exact->tally, slot);
+        uint64_t bytes = tally_credit(stream->waves->tally, slot);
 
         if (bytes > 0 && peer && peer->life.state == LINK_UP)
             upward_return_credit(node, stream, peer, false, bytes);
     }
-    tally_paid(stream->exact->tally);
+    tally_paid(stream->waves->tally);
 }
 
 /* Commnode: release one wave, or send RESUME or the end of an epoch in its
  * place. Returns false if there is none. */
 static bool release_next(struct node *node, struct stream *stream)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
     struct tally_set set;
-    int r = tally_next(exact->tally, &set);
+    int r = tally_next(waves->tally, &set);
 
     if (r < 0)
         node->failed = true;
@@ -430,9 +430,9 @@ static bool release_next(struct node *node, struct stream *stream)
         upward_emit(node, stream, make_resume(node, stream, set.number));
         return true;
     }
-    exact->call = set.number;
-    exact->check = set.check;
-    exact->ask = set.ask;
+    waves->call = set.number;
+    waves->check = set.check;
+    waves->ask = set.ask;
     if (r == TALLY_OVER)
         emit_over(node, stream, set.number);
     else
@@ -453,13 +453,13 @@ static void release_waves(struct node *node, struct stream *stream)
     }
 }
 
-uint64_t exact_bytes(const struct stream *stream)
+uint64_t waves_bytes(const struct stream *stream)
 {
-    return stream->exact->tally ? tally_bytes(stream->exact->tally)
+    return stream->waves->tally ? tally_bytes(stream->waves->tally)
                                 : wave_bytes(stream->up.wave);
 }
 
-void exact_run(struct node *node, struct stream *stream)
+void waves_run(struct node *node, struct stream *stream)
 {
     if (node->role == NODE_BACKEND) { /* its own packets, and their filter */
         upward_release_sets(node, stream);
@@ -469,27 +469,28 @@ void exact_run(struct node *node, struct stream *stream)
     if (node->role == NODE_FRONTEND) {
         accept_run(node, stream);
     } else {
-        exact_announce(node, stream);
+        waves_announce(node, stream);
         release_waves(node, stream);
     }
-    exact_return_credit(node, stream);
+    waves_return_credit(node, stream);
     settle_try(node, stream);
     upward_pump(node, stream);
 }
 
-void exact_close(struct node *node, struct stream *stream)
+void waves_close(struct node *node, struct stream *stream)
 {
-    if (!stream->exact->tally)
+    if (!stream->waves->tally)
         return;
-    tally_drop(stream->exact->tally);
-    exact_return_credit(node, stream);
+    tally_drop(stream->waves->tally);
+    waves_return_credit(node, stream);
 }
 
-void exact_against(struct node *node, struct stream *stream, struct frame frame)
+void waves_against(struct node *node, struct stream *stream, struct frame frame)
 {
-    upward_fault(node, FAULT_FILTER, stream->definition.id,
-                 "the downstream filter emits upwards, which an exact stream "
-                 "does not allow: its packet is dropped");
+    upward_fault(
+        node, FAULT_FILTER, stream->definition.id,
+        "the downstream filter emits upwards, which a stream of whole waves "
+        "does not allow: its packet is dropped");
     frame_fini(&frame);
 }
 
@@ -497,7 +498,7 @@ void exact_against(struct node *node, struct stream *stream, struct frame frame)
 
 static void send_final(struct node *node, struct stream *stream)
 {
-    stream->exact->final_due = false;
+    stream->waves->final_due = false;
     for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
@@ -506,35 +507,35 @@ static void send_final(struct node *node, struct stream *stream)
                       msg_final_encode(&(struct msg_final){
                           .stream = stream->definition.id,
                           .sender = node->rank,
-                          .level = stream->exact->final,
+                          .level = stream->waves->final,
                       }));
     }
 }
 
-void exact_rise(struct node *node,
+void waves_rise(struct node *node,
                 struct stream *stream,
                 uint64_t final,
                 bool at_once)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
 
-    if (final <= exact->final)
+    if (final <= waves->final)
         return;
-    exact->final = final;
-    exact->final_due = true;
+    waves->final = final;
+    waves->final_due = true;
     if (node->role == NODE_BACKEND)
-        retain_final(exact);
+        retain_final(waves);
     else if (at_once)
         send_final(node, stream);
 }
 
-void exact_beat(struct node *node, struct stream *stream)
+void waves_beat(struct node *node, struct stream *stream)
 {
-    if (stream->exact->final_due && node->role != NODE_BACKEND)
+    if (stream->waves->final_due && node->role != NODE_BACKEND)
         send_final(node, stream);
 }
 
-int exact_final(struct node *node, const struct frame *frame)
+int waves_final(struct node *node, const struct frame *frame)
 {
     struct msg_final final;
     struct stream *stream;
@@ -542,8 +543,8 @@ int exact_final(struct node *node, const struct frame *frame)
     if (msg_final_decode(frame, &final) < 0)
         return -EPROTO;
     stream = node_stream(node, final.stream);
-    if (stream && stream->exact)
-        exact_rise(node, stream, final.level, true);
+    if (stream && stream->waves)
+        waves_rise(node, stream, final.level, true);
     return 0;
 }
 
@@ -553,7 +554,7 @@ static void drop_old_output(struct node *node, struct stream *stream)
     for (uint32_t i = stream->up.out.count; i > 0; i--) {
         struct queued waits = fifo_pop(&stream->up.out);
         bool old = waits.frame.type == FRAME_DATA &&
-                   waits.frame.generation < stream->exact->generation;
+                   waits.frame.generation < stream->waves->generation;
 
         if (old) {
             frame_fini(&waits.frame);
@@ -568,31 +569,31 @@ static void drop_old_output(struct node *node, struct stream *stream)
     }
 }
 
-void exact_redo(struct node *node,
+void waves_redo(struct node *node,
                 struct stream *stream,
                 uint32_t generation,
                 uint64_t final)
 {
-    struct exact *exact = stream->exact;
+    struct waves *waves = stream->waves;
 
-    exact_rise(node, stream, final, true);
-    if (generation <= exact->generation)
+    waves_rise(node, stream, final, true);
+    if (generation <= waves->generation)
         return;
-    exact->generation = generation;
+    waves->generation = generation;
     drop_old_output(node, stream);
     if (node->role == NODE_BACKEND) {
         retain_redo(node, stream);
         upward_pump(node, stream);
         return;
     }
-    tally_enter(exact->tally, generation, final);
+    tally_enter(waves->tally, generation, final);
     if (node->role == NODE_COMMNODE)
-        exact_run(node, stream);
+        waves_run(node, stream);
 }
 
-bool exact_snapshot(const struct stream *stream, struct control *control)
+bool waves_snapshot(const struct stream *stream, struct control *control)
 {
-    control->generation = stream->exact->generation;
-    control->after = stream->exact->final;
+    control->generation = stream->waves->generation;
+    control->after = stream->waves->final;
     return true;
 }

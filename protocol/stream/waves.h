@@ -1,7 +1,7 @@
-/* exact.h - exact streams (PROTOCOL 16): the state of one stream at one node;
- * private to the machine.
+/* waves.h - streams of whole waves (PROTOCOL 16): the state of one stream at
+ * one node; private to the machine.
  *
- * exact.c has what all nodes do, retain.c the back-end's part, accept.c the
+ * waves.c has what all nodes do, retain.c the back-end's part, accept.c the
  * front-end's. */
 #pragma once
 
@@ -12,11 +12,11 @@
 /* A member of a stream, and the first epoch in which it is expected. */
 struct joined {
     uint32_t rank;
-    uint32_t epoch; /* EXACT_UNNAMED: no marker has named it yet (16.11) */
+    uint32_t epoch; /* WAVES_UNNAMED: no marker has named it yet (16.11) */
     bool awaited;   /* the pending sync began before a marker named it */
 };
 
-#define EXACT_UNNAMED UINT32_MAX
+#define WAVES_UNNAMED UINT32_MAX
 
 /* State that only the front-end has. */
 struct accepting {
@@ -44,7 +44,7 @@ struct retaining {
     bool closed;              /* CLOSE was read: packets are no longer kept */
 };
 
-struct exact {
+struct waves {
     uint32_t generation;
     uint64_t final;      /* waves up to here are accepted (16.5) */
     bool final_due;      /* FINAL is due with the next heartbeat */
@@ -63,11 +63,11 @@ struct exact {
     struct accepting accept;
 };
 
-/* ---- exact.c ---- */
+/* ---- waves.c ---- */
 
 /* The hash of a member, which its packets carry (16.3): splitmix64. A fixed
  * hash is enough, as no node chooses its rank. */
-static inline uint64_t exact_hash(uint32_t rank)
+static inline uint64_t waves_hash(uint32_t rank)
 {
     uint64_t x = (rank + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -77,101 +77,101 @@ static inline uint64_t exact_hash(uint32_t rank)
 }
 
 /* Operations of waves_kind. */
-int exact_begin(struct stream *stream, const struct node *node);
-void exact_end(struct stream *stream);
-uint64_t exact_bytes(const struct stream *stream);
-void exact_against(struct node *node,
+int waves_begin(struct stream *stream, const struct node *node);
+void waves_end(struct stream *stream);
+uint64_t waves_bytes(const struct stream *stream);
+void waves_against(struct node *node,
                    struct stream *stream,
                    struct frame frame);
-void exact_orphaned(struct node *node, struct stream *stream, uint32_t rank);
-void exact_count_anew(struct node *node, struct stream *stream);
-bool exact_is_recounted(const struct stream *stream, const struct claim *claim);
-bool exact_snapshot(const struct stream *stream, struct control *control);
+void waves_orphaned(struct node *node, struct stream *stream, uint32_t rank);
+void waves_count_anew(struct node *node, struct stream *stream);
+bool waves_is_recounted(const struct stream *stream, const struct claim *claim);
+bool waves_snapshot(const struct stream *stream, struct control *control);
 
 /* Handle a packet from a child; its payload reference is taken. Returns 0 or an
  * error as in intake.c. */
-int exact_take(struct node *node,
+int waves_take(struct node *node,
                struct stream *stream,
                struct peer *peer,
                struct frame *frame);
 
 /* Release complete waves, and send queued packets as far as credit allows. */
-void exact_run(struct node *node, struct stream *stream);
+void waves_run(struct node *node, struct stream *stream);
 
 /* Set the fields of an outgoing packet that 16.2 requires. */
-void exact_stamp(struct node *node, struct stream *stream, struct frame *frame);
+void waves_stamp(struct node *node, struct stream *stream, struct frame *frame);
 
 /* Whether the filter call that has ended was of an older generation (16.8). */
-bool exact_is_stale(const struct node *node, const struct stream *stream);
+bool waves_is_stale(const struct node *node, const struct stream *stream);
 
 /* The stream is being opened: this child counts if it has members. */
-void exact_open_branch(struct node *node,
+void waves_open_branch(struct node *node,
                        struct stream *stream,
                        const struct peer *peer);
 
 /* The stream is open here, and the parent counts this node. */
-void exact_opened(struct node *node, struct stream *stream);
+void waves_opened(struct node *node, struct stream *stream);
 
 /* Handle RESUME: the child counts from the wave after `level`. */
-int exact_resumed(struct node *node,
+int waves_resumed(struct node *node,
                   struct stream *stream,
                   struct peer *peer,
                   struct wave_number level);
 
 /* The child has claimed members of the stream. */
-void exact_claimed(struct node *node, struct stream *stream, struct peer *peer);
+void waves_claimed(struct node *node, struct stream *stream, struct peer *peer);
 
 /* Members were removed from branches. */
-void exact_trimmed(struct node *node, struct stream *stream);
+void waves_trimmed(struct node *node, struct stream *stream);
 
 /* The link of `slot` has ended. */
-void exact_unlink(struct node *node, struct stream *stream, uint32_t slot);
+void waves_unlink(struct node *node, struct stream *stream, uint32_t slot);
 
 /* Before a claim: send RESUME if the parent does not count this node (16.9). */
-void exact_announce(struct node *node, struct stream *stream);
+void waves_announce(struct node *node, struct stream *stream);
 
 /* Add to a claim the members for which waves must wait. */
-void exact_count(struct node *node,
+void waves_count(struct node *node,
                  const struct stream *stream,
                  struct claim *claim);
 
 /* A claim was sent: the parent knows its counting members. */
-void exact_claim_sent(struct node *node,
+void waves_claim_sent(struct node *node,
                       struct stream *stream,
                       const struct claim *claim);
 
 /* The parent is lost, or does not count this node: RESUME is due again. If a
  * wave was sent in part, drop the rest of it: its check would cover packets
  * that were lost (16.9). */
-void exact_uncount(struct stream *stream);
+void waves_uncount(struct stream *stream);
 
 /* `frame` was handed to the link. */
-void exact_sent(struct stream *stream, const struct frame *frame);
+void waves_sent(struct stream *stream, const struct frame *frame);
 
 /* Handle REDO: generation `generation` continues after wave `final` (16.8). */
-void exact_redo(struct node *node,
+void waves_redo(struct node *node,
                 struct stream *stream,
                 uint32_t generation,
                 uint64_t final);
 
 /* Handle FINAL from the parent. Returns 0 or -EPROTO. */
-int exact_final(struct node *node, const struct frame *frame);
+int waves_final(struct node *node, const struct frame *frame);
 
 /* Waves up to `final` are accepted. Tell the children, `at_once` or with the
  * next heartbeat. */
-void exact_rise(struct node *node,
+void waves_rise(struct node *node,
                 struct stream *stream,
                 uint64_t final,
                 bool at_once);
 
 /* At a heartbeat: tell the children which waves are final. */
-void exact_beat(struct node *node, struct stream *stream);
+void waves_beat(struct node *node, struct stream *stream);
 
 /* CLOSE has taken effect: drop packets that wait, and return their credit. */
-void exact_close(struct node *node, struct stream *stream);
+void waves_close(struct node *node, struct stream *stream);
 
 /* Return the credit that the tally owes. */
-void exact_return_credit(struct node *node, struct stream *stream);
+void waves_return_credit(struct node *node, struct stream *stream);
 
 /* ---- retain.c: a back-end ---- */
 
@@ -186,7 +186,7 @@ bool retain_accepts(const struct node *node, const struct stream *stream);
 struct kept_sum retain_kept(const struct stream *stream);
 
 /* Drop the packets that have become final. */
-void retain_final(struct exact *exact);
+void retain_final(struct waves *waves);
 
 /* A new generation has begun: send the kept packets again (16.8). */
 void retain_redo(struct node *node, struct stream *stream);
@@ -212,7 +212,7 @@ void retain_enter(struct node *node, struct stream *stream, uint32_t epoch);
 /* CLOSE was read: packets are no longer kept. */
 void retain_close(struct stream *stream);
 
-/* Whether all packets sent on all exact streams are final (16.12). */
+/* Whether all packets sent on all streams of whole waves are final (16.12). */
 bool retain_is_done(const struct node *node);
 
 /* ---- accept.c: the front-end ---- */
