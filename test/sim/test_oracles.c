@@ -27,12 +27,11 @@
     "+0 open stream=1 filter=none sync=do_not_wait timeout=5 uneven=0 big=1 "  \
     "grow=0 "                                                                  \
     "members=all\n"
-#define EXACT                                                                  \
-    "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
+#define EXACT   "+0 exact stream=1 keep=0\n" STREAM("concat", "wait_for_all")
 #define ANSWERS "+0 answers stream=1\n" STREAM("concat", "wait_for_all")
 #define SUMS    "+0 answers stream=1\n" STREAM("sum", "wait_for_all")
 #define GROWING                                                                \
-    "+0 exact stream=1 keep=0\n+0 open stream=1 filter=concat "       \
+    "+0 exact stream=1 keep=0\n+0 open stream=1 filter=concat "                \
     "sync=wait_for_all timeout=5 uneven=0 big=0 grow=1 members=all\n"
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
