@@ -416,7 +416,7 @@ static uint64_t star_digest(const struct field *field)
 }
 
 /* Everything except `answer`, which is no part of the state. */
-static uint64_t waves_digest(struct field *field)
+static uint64_t field_waves_digest(struct field *field)
 {
     uint32_t answer = field->answer;
     uint64_t sum;
@@ -430,7 +430,7 @@ static uint64_t waves_digest(struct field *field)
 uint64_t field_digest(struct field *field)
 {
     if (field->bounds.waves > 0)
-        return waves_digest(field);
+        return field_waves_digest(field);
     if (field->flat)
         return star_digest(field);
     return whole_digest(field);

@@ -123,7 +123,7 @@ static void send_frame(struct field *field,
     mutate(field, cause, &frame);
     if (field->bounds.without == FIELD_NO_CHECK && frame.type == FRAME_DATA &&
         index < field->bounds.internal_count && frame.flags & FRAME_LAST)
-        frame.check = waves_check(field);
+        frame.check = field_waves_check(field);
     field_judge_frame(field, wire, end, &frame, cause);
     if (wire->ended || field->nodes[wire->node[!end]].inert ||
         (field->bounds.without == FIELD_DEAF && frame.type == FRAME_ADOPTED &&
@@ -182,10 +182,10 @@ static void act_on(struct field *field,
         field->wrong = "a filter is called, and there is none";
         return;
     case ACTION_DELIVER:
-        waves_take(field, action);
+        field_waves_take(field, action);
         return;
     case ACTION_TELL:
-        waves_tell(field, action);
+        field_waves_tell(field, action);
         return;
     case ACTION_CLOCK:
     case ACTION_KNOCK:
@@ -601,7 +601,7 @@ struct field *field_new(const struct field_bounds *bounds)
             node->machine->heal.height_limit = LIMIT_NODES;
     }
     if (bounds->waves > 0) {
-        waves_open(field);
+        field_waves_open(field);
         deliver_all(field);
     }
     field->bounds.without = bounds->without;
@@ -765,7 +765,7 @@ static void happen(struct field *field, const struct field_move *move)
         resume(field, move->node);
         break;
     case FIELD_SEND:
-        waves_send(field, move->node);
+        field_waves_send(field, move->node);
         break;
     case FIELD_CRASH:
     case FIELD_STOP:

@@ -189,21 +189,21 @@ void field_step(struct field *field, uint32_t index, struct event *event);
 /* ---- waves.c: a stream of whole waves ---- */
 
 /* Open the stream on the launched tree. Its frames wait in the queues. */
-void waves_open(struct field *field);
+void field_waves_open(struct field *field);
 
 /* Whether back-end `index` can send; and let it send. */
-bool waves_can_send(const struct field *field, uint32_t index);
-void waves_send(struct field *field, uint32_t index);
+bool field_waves_can_send(const struct field *field, uint32_t index);
+void field_waves_send(struct field *field, uint32_t index);
 
 /* Take a packet or news for the front-end's application. */
-void waves_take(struct field *field, const struct action *action);
-void waves_tell(struct field *field, const struct action *action);
+void field_waves_take(struct field *field, const struct action *action);
+void field_waves_tell(struct field *field, const struct action *action);
 
 /* The check of a wave of all back-ends. */
-uint64_t waves_check(const struct field *field);
+uint64_t field_waves_check(const struct field *field);
 
 /* With no event left: returns what is wrong, or NULL. */
-const char *waves_settled(const struct field *field);
+const char *field_waves_settled(const struct field *field);
 
 /* Whether a record says that `rank` has failed. */
 bool field_accuses(const struct frame *frame, uint32_t rank);

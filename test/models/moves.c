@@ -104,7 +104,7 @@ static void list_nodes(const struct field *field,
             list_dial(field, i, moves, count);
         if (may_expire(field, i))
             add_move(moves, count, FIELD_EXPIRE)->node = i;
-        if (waves_can_send(field, i))
+        if (field_waves_can_send(field, i))
             add_move(moves, count, FIELD_SEND)->node = i;
     }
 }
@@ -375,5 +375,5 @@ const char *field_settle(struct field *field)
             !field_peer(field, wire, 1)->ready)
             return "a live node is not attached, and nothing is left to do";
     }
-    return waves_settled(field);
+    return field_waves_settled(field);
 }

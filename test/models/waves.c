@@ -28,7 +28,7 @@ void __wrap_upward_release(struct node *node,
         memset(frames, 0, count * sizeof(*frames));
 }
 
-void waves_open(struct field *field)
+void field_waves_open(struct field *field)
 {
     static char none[] = "";
     struct stream_definition definition = {
@@ -48,7 +48,7 @@ void waves_open(struct field *field)
     field->stream = 1;
 }
 
-bool waves_can_send(const struct field *field, uint32_t index)
+bool field_waves_can_send(const struct field *field, uint32_t index)
 {
     const struct field_node *node = &field->nodes[index];
 
@@ -58,7 +58,7 @@ bool waves_can_send(const struct field *field, uint32_t index)
            node_can_send(node->machine, field->stream);
 }
 
-void waves_send(struct field *field, uint32_t index)
+void field_waves_send(struct field *field, uint32_t index)
 {
     struct event event = {
         .type = EVENT_SEND,
@@ -73,7 +73,7 @@ void waves_send(struct field *field, uint32_t index)
 }
 
 /* Whether a member's packet has not been delivered in this wave. */
-static bool waves_missing(const struct field *field, uint64_t wave)
+static bool field_waves_missing(const struct field *field, uint64_t wave)
 {
     for (uint32_t i = field->bounds.internal_count; i < field->node_count; i++)
         if (!(field->whole[wave] >> i & 1))
@@ -81,7 +81,7 @@ static bool waves_missing(const struct field *field, uint64_t wave)
     return false;
 }
 
-void waves_take(struct field *field, const struct action *action)
+void field_waves_take(struct field *field, const struct action *action)
 {
     uint64_t wave = action->frame.wave;
     struct cop_packet *packet = NULL;
@@ -94,7 +94,7 @@ void waves_take(struct field *field, const struct action *action)
         field->wrong = "a packet in another wave than the one it was sent in";
     } else if (field->whole[wave] >> rank & 1) {
         field->wrong = "a packet that is twice in its wave";
-    } else if (wave > 1 && waves_missing(field, wave - 1)) {
+    } else if (wave > 1 && field_waves_missing(field, wave - 1)) {
         field->wrong = "a wave behind one that is not whole";
     } else {
         field->whole[wave] |= UINT32_C(1) << rank;
@@ -102,7 +102,7 @@ void waves_take(struct field *field, const struct action *action)
     cop_packet_free(packet);
 }
 
-void waves_tell(struct field *field, const struct action *action)
+void field_waves_tell(struct field *field, const struct action *action)
 {
     if (action->tell == TELL_STREAM_FAILED)
         field->wrong = "the stream has failed";
@@ -115,7 +115,7 @@ void waves_tell(struct field *field, const struct action *action)
         field->wrong = "a redo before any fault";
 }
 
-uint64_t waves_check(const struct field *field)
+uint64_t field_waves_check(const struct field *field)
 {
     uint64_t check = 0;
 
@@ -124,10 +124,10 @@ uint64_t waves_check(const struct field *field)
     return check;
 }
 
-const char *waves_settled(const struct field *field)
+const char *field_waves_settled(const struct field *field)
 {
     for (uint64_t wave = 1; wave <= field->bounds.waves; wave++)
-        if (waves_missing(field, wave))
+        if (field_waves_missing(field, wave))
             return "a wave is not whole, and nothing is left to do";
     return NULL;
 }
