@@ -77,7 +77,7 @@ void answers_part(struct answers *answers, uint32_t rank);
 /* Whether packet number `serial` of `rank` was taken. */
 bool answers_has(const struct answers *answers, uint32_t rank, uint32_t serial);
 
-/* A sync has returned, which covers the waves below `upto`. Check that on an
+/* A sync has returned, which covers the waves below `upto`. Check that on a
  * stream of whole waves each packet of `living`, or of one that has left, was
  * taken. On a stream of waves only, check that each wave that all of `living`
  * have answered was taken, perhaps as a lost one, and if the sync was not

@@ -8,7 +8,7 @@
  *                        [waves=N [twins] [stops] [noredo | nocheck]]
  *
  * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3; "-": the
- * front-end is the only one. With `waves` each back-end sends N packets on an
+ * front-end is the only one. With `waves` each back-end sends N packets on a
  * stream of whole waves (PROTOCOL 16). SIGTERM ends a search that takes too
  * long. The search is depth-first; a state on the stack is kept as the bytes of
  * the arena, and found again by its digest. To check that the digest is
