@@ -190,6 +190,20 @@ void node_filters_inited(struct node *node,
         upward_fault(node, FAULT_FILTER, stream->definition.id, text);
 }
 
+static void each_due(struct node *node,
+                     enum due what,
+                     void (*handle)(struct node *node, struct stream *stream))
+{
+    for (size_t i = node->stream_count; i-- > 0;) {
+        struct stream *stream = node->streams[i];
+
+        if (!(stream->due & what))
+            continue;
+        stream->due &= (uint8_t)~what;
+        handle(node, stream); /* which may free it */
+    }
+}
+
 static void filter_call_ended(struct node *node, const struct event *event)
 {
     uint32_t id = node->filter.what.stream;
@@ -217,6 +231,8 @@ static void filter_call_ended(struct node *node, const struct event *event)
     /* First, as openings wait for it, and this stream may always have calls. */
     for (size_t i = 0; i < node->stream_count && !node->filter.is_out; i++)
         node_init_filters(node, node->streams[i]);
+    /* Totals that wait for the call go before waves, which always may come. */
+    each_due(node, DUE_TOTAL, totals_pack);
     stream = node_stream(node, id);
     if (stream) {
         downward_run(node, stream);
@@ -485,20 +501,6 @@ static int dispatch_event(struct node *node, const struct event *event)
         return -ENOTCONN;
     }
     return request_step(node, event);
-}
-
-static void each_due(struct node *node,
-                     enum due what,
-                     void (*handle)(struct node *node, struct stream *stream))
-{
-    for (size_t i = node->stream_count; i-- > 0;) {
-        struct stream *stream = node->streams[i];
-
-        if (!(stream->due & what))
-            continue;
-        stream->due &= (uint8_t)~what;
-        handle(node, stream); /* which may free it */
-    }
 }
 
 /* Do what is due, the lowest bit first, until nothing is. */

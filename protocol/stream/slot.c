@@ -297,7 +297,7 @@ void totals_pack(struct node *node, struct stream *stream)
         bool is_late = node->filter.is_out && !is_blank(node, stream);
 
         if (is_late)
-            stream->queued = true;
+            stream->due |= DUE_TOTAL; /* when the call has ended */
         if (is_late || is_awaited(node, stream) || totals_call(node, stream))
             return;
     }

@@ -195,6 +195,38 @@ SCENARIO(scenario_17_4_replace, "0(1(3,4,5,6),2)")
     STATE(0, part_of(6));
 }
 
+/* A total that waits for a filter call goes when the call has ended, also if two
+ * other streams have calls in turn, and one of them always waits. */
+static void play_turns(bool first)
+{
+    struct sim *sim = sim_launch("0(1(3,4,5),2(6))");
+    uint32_t stream = first ? open_total(sim) : 0, other[2];
+
+    for (int i = 0; i < 2; i++)
+        other[i] = sim_open_filter(sim, "sum");
+    if (!first)
+        stream = open_total(sim);
+    send_parts(sim, stream);
+    SYNCED(1, 0);
+    sim_set_filter_ms(sim, 1, 10);
+    sim_trace(sim, SIM_TRACE_FRAME);
+    sim_kill_at(sim, 5, 15);
+    for (int i = 0; i < 30; i++) {
+        for (uint32_t rank = 3; rank <= 5; rank++)
+            if (sim_is_alive(sim, rank))
+                sim_post_int(sim, rank, other[i % 2], 1);
+        sim_run(sim, 9);
+    }
+    CU_ASSERT_EQUAL(sim_lines(sim, "] 0 <- 1 total"), 1);
+    sim_end(sim);
+}
+
+TEST(a_total_waits_for_one_call)
+{
+    play_turns(true);
+    play_turns(false);
+}
+
 /* PROTOCOL 17.3: a packet waits for that of another child when a TOTAL comes over
  * its link: the total has it, and it counts once. */
 SCENARIO(a_total_has_the_packets_that_wait, "0(1(2(5,6),3),4)")
