@@ -53,7 +53,7 @@ static enum weather weather;
 static atomic_bool has_joined[RANKS_MAX]; /* an event has said so */
 static atomic_bool finishes;
 static atomic_uint running;
-static atomic_uint incomplete; /* exact and streams of totals */
+static atomic_uint incomplete; /* whole waves and totals */
 static atomic_uint bad_count;
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -194,7 +194,7 @@ static bool flow_ask(struct flow *flow, uint32_t flags)
     return flow_sync(flow);
 }
 
-/* Sync until every packet of the exact and streams of totals has arrived, also
+/* Sync until every packet of whole waves and totals has arrived, also
  * those of late joiners and of a leaving back-end, for which a sync need not
  * wait. */
 static void flow_complete(struct flow *flow)
