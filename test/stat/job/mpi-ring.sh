@@ -2,8 +2,6 @@
 # mpi-ring.sh - for test-openmpi and test-mpich, which source it: runs
 # coppice-stat on the hung ring of figure 5.3 under a real MPI, also while a
 # commnode and a daemon are killed, and checks that the job is unchanged.
-# shellcheck source=test/stat/job/alone.sh
-. "${SOURCE:?run by make check}/test/stat/job/alone.sh"
 # shellcheck source=test/stat/look.sh
 . "${SOURCE:?run by make check}/test/stat/look.sh"
 # shellcheck source=test/stat/documented.sh
