@@ -9,13 +9,15 @@
  * comment says otherwise. */
 #pragma once
 
+#include "protocol/members/control.h"
 #include "protocol/node.h"
+#include "protocol/stream/kept.h"
+#include "protocol/stream/wave.h"
+#include "wire/fifo.h"
 
 struct claim;
 struct peer;
 struct stream;
-struct wave_number;
-struct wave_set;
 
 struct stream_kind {
     bool has_states;       /* a filter's state may go up (9.1) */

@@ -8,7 +8,6 @@
 #include "protocol/stream/feed.h"
 #include "protocol/stream/kind.h"
 #include "protocol/stream/slot.h"
-#include "protocol/stream/tally.h"
 #include "protocol/stream/wave.h"
 #include "wire/messages.h"
 
@@ -514,6 +513,7 @@ void deliver_drop(struct stream *stream);
 
 /* ---- plain.c: operations of plain_kind ---- */
 
+/* As kind.h says of the operations with these names. */
 void plain_open_branch(struct node *node,
                        struct stream *stream,
                        const struct peer *peer);
