@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/tree/role.h"
 #include "stat/tree/tasks.h"
 
 #define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %aud %ad"
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"
-#define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud"
+#define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud %aud"
 #define FIND_FORMAT     "%aud %as %as %as"
 #define FOUND_FORMAT    "%ud %ad %as %auld"
 
@@ -96,29 +97,32 @@ int question_unpack(struct question *question, const struct cop_packet *packet)
 
 int answer_pack(struct cop_packet **out, const struct answer *answer)
 {
-    return cop_packet_new(out, STAT_TAG_NAMED, ANSWER_FORMAT, answer->number,
-                          answer->addresses, answer->count, answer->counts,
-                          answer->count, answer->functions, answer->frame_count,
-                          answer->files, answer->frame_count, answer->lines,
-                          answer->frame_count);
+    return cop_packet_new(
+        out, STAT_TAG_NAMED, ANSWER_FORMAT, answer->number, answer->addresses,
+        answer->count, answer->counts, answer->count, answer->functions,
+        answer->frame_count, answer->files, answer->frame_count, answer->lines,
+        answer->frame_count, answer->roles, answer->frame_count);
 }
 
 int answer_unpack(struct answer *answer, const struct cop_packet *packet)
 {
     struct answer read;
-    uint32_t counts, files, lines;
+    uint32_t counts, files, lines, roles;
     uint64_t frames = 0;
     int r;
 
     r = cop_packet_unpack(packet, ANSWER_FORMAT, &read.number, &read.addresses,
                           &read.count, &read.counts, &counts, &read.functions,
                           &read.frame_count, &read.files, &files, &read.lines,
-                          &lines);
+                          &lines, &read.roles, &roles);
     if (r < 0)
         return r;
     if (counts != read.count || files != read.frame_count ||
-        lines != read.frame_count)
+        lines != read.frame_count || roles != read.frame_count)
         return -EBADMSG;
+    for (uint32_t i = 0; i < roles; i++)
+        if (read.roles[i] >= ROLE_COUNT)
+            return -EBADMSG;
     for (uint32_t i = 0; i < counts; i++)
         frames += read.counts[i];
     if (frames != read.frame_count)

@@ -131,6 +131,7 @@ struct answer {
     const char **functions;
     const char **files;
     const uint32_t *lines;
+    const uint32_t *roles; /* each of enum role */
 };
 
 /* Pack or read these messages, as above. */

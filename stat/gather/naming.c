@@ -220,11 +220,13 @@ static int named_reserve(struct named *named, uint32_t count)
 static int named_add(struct named *named,
                      const char *function,
                      const char *file,
-                     uint32_t line)
+                     uint32_t line,
+                     enum role role)
 {
     struct frame *frame = &named->frames[named->count++];
 
-    *frame = (struct frame){strdup(function), strdup(file), line, "", 0, false};
+    *frame = (struct frame){
+        strdup(function), strdup(file), line, role_text(role), 0, false};
     if (frame->function && frame->file)
         return 0;
     named_fini(named);
@@ -241,7 +243,7 @@ static int named_set(struct named *named,
 
     for (uint32_t i = first; r == 0 && i < first + count; i++)
         r = named_add(named, answer->functions[i], answer->files[i],
-                      answer->lines[i]);
+                      answer->lines[i], (enum role)answer->roles[i]);
     return r;
 }
 
@@ -253,8 +255,8 @@ static int named_copy(struct named *named,
     int r = named_reserve(named, count);
 
     for (uint32_t i = 0; r == 0 && i < count; i++)
-        r = named_add(named, frames[i].function, frames[i].file,
-                      frames[i].line);
+        r = named_add(named, frames[i].function, frames[i].file, frames[i].line,
+                      role_of(frames[i].module));
     return r;
 }
 

@@ -45,32 +45,6 @@ static const char *module_of(const struct tree *tree, uint32_t frame)
     return tree->strings[tree->frames[frame].module];
 }
 
-/* Whether an outermost frame is the C library's start-up code. */
-static bool is_startup(const char *function)
-{
-    static const char *const names[] = {
-        "_start",
-        "__libc_start_main",
-        "__libc_start_main_impl",
-        "__clone",
-        "clone",
-        "__libc_start_call_main",
-        "__clone3",
-        "clone3",
-        "start_thread",
-        "thread_start",
-        "__GI___clone3",
-        "__GI___clone",
-    };
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(function, names[i]) == 0)
-            return true;
-    }
-    /* Without debug symbols its inner part has no name. */
-    return strncmp(function, "libc.so.6+0x", 12) == 0;
-}
-
 /* Whether a frame of the tree is start-up code only. */
 static bool is_skipped(const struct resolving *resolving, uint32_t number)
 {
@@ -79,7 +53,7 @@ static bool is_skipped(const struct resolving *resolving, uint32_t number)
     const struct frame *names = naming_names(resolving->naming, number, &count);
 
     if (count == 1)
-        return is_startup(names[0].function);
+        return role_of(names[0].module) == ROLE_START;
     return count == 0 && path[0] &&
            strcmp(frame_module_name(path), "libc.so.6") == 0;
 }

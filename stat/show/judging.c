@@ -29,7 +29,7 @@ static bool is_of_library(const struct judging *judging, uint32_t node)
 {
     const struct tree *tree = judging->report->tree;
 
-    if (runtime_is_library_at(tree, node))
+    if (runtime_is_library(tree, node))
         return true;
     while (tree->nodes[node].depth > 0 && is_in_c(judging, node))
         node = judging->report->above[node];
@@ -49,7 +49,7 @@ static uint32_t user_of(uint32_t *called,
     *called = node;
     while (report->tree->nodes[node].depth > 0 &&
            (!report_file(report, node)[0] ||
-            runtime_is_call(report_function(report, node)) ||
+            runtime_is_call(report->tree, node) ||
             (own && is_of_library(judging, node)))) {
         *called = node;
         node = judging->report->above[node];

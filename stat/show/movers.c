@@ -23,8 +23,7 @@ struct below {
 static bool is_still(const struct report *report, const struct tree_end *end)
 {
     return end->samples >= report->source.samples &&
-           (runtime_is_call(
-                tree_function(report->tree, report->shown[end->node])) ||
+           (runtime_is_call(report->tree, report->shown[end->node]) ||
             tree_note(report->tree, end->node) != NOTE_RUNNING);
 }
 
@@ -102,8 +101,7 @@ static int find_deepest(uint32_t *out,
         struct below below;
         int r;
 
-        if (tree_is_not_walked(tree, top) ||
-            runtime_is_thread(tree_function(tree, top)))
+        if (tree_is_not_walked(tree, top) || runtime_is_own(tree, top))
             continue;
         r = find_below(&below, report, movers, top, still_too);
         if (r < 0)

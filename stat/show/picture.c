@@ -174,7 +174,7 @@ static uint32_t hidden_len(const struct drawing *drawing,
     if (drawing->report->source.full || chain <= PICTURE_CHAIN)
         return 0;
     for (i = node + chain; i > node; i--) {
-        if (runtime_is_library_at(drawing->tree, i))
+        if (runtime_is_library(drawing->tree, i))
             continue;
         if (owns++ == 0)
             last = i;

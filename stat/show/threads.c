@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stat/show/columns.h"
+#include "stat/walk/runtime.h"
 
 /* Longer lists of ids are replaced by their number. */
 #define IDS_MAX 24
@@ -51,10 +52,8 @@ static int64_t count_threads(const struct report *report,
 /* Whether a thread at `node` waits for others to end. */
 static bool is_join(const struct report *report, uint32_t node)
 {
-    const char *function = report_function(report, node);
-
-    function += strspn(function, "_");
-    return strncmp(function, "pthread_", 8) == 0 && strstr(function, "join");
+    return runtime_role(report->tree, node) == ROLE_THREADS &&
+           strstr(report_function(report, node), "join");
 }
 
 /* Whether threads do the same at `a` and `b`, even if they began elsewhere: the

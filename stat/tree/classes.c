@@ -64,12 +64,11 @@ static void find_places(struct sweep *sweep,
         if (ends == CLASSES_CALLS)
             behind = runtime_behind(tree, node);
         if (ends == CLASSES_CALLS && top->depth <= outer) {
-            const char *function = tree_function(tree, node);
+            bool before = runtime_is_before(tree, node);
 
-            /* Notes, such as a thread's name, may be above it. */
-            outer = top->depth + (tree_note(tree, node) != NOTE_NONE);
-            own = runtime_is_thread(function);
-            idle[top->depth] = runtime_is_pool(function);
+            outer = top->depth + before;
+            own = !before && runtime_is_own(tree, node);
+            idle[top->depth] = runtime_is_pool(tree, node);
         } else {
             idle[top->depth] = ends == CLASSES_CALLS && idle[top->depth - 1] &&
                                runtime_is_in_pool(tree, node);

@@ -35,22 +35,18 @@
 #define FRAME_CUT "[frames cut]"
 
 /* Either an address without a name: a module and an offset, with `function` "".
- * Or a place with a name: `module` is "", except if addresses are shown, or if
- * it is FRAME_PYTHON_LIBRARY. The maker of the frame owns the strings. */
+ * Or a place with a name: `module` is the text of its role (role.h). The maker
+ * of the frame owns the strings. */
 struct frame {
     const char *function; /* "module+0xoffset" if there is no name; a note such
                              as "[truncated]" is in brackets */
     const char *file;     /* without folders; "" if not known */
     uint32_t line;        /* 0 if not known, or several */
-    const char *module;   /* its identity, a space, and its path */
+    const char *module;   /* its identity, a space, and its path; or a role */
     uint64_t offset;      /* from the beginning of the module */
     bool not_walked;      /* the task could not be walked: `function` is why, it
                              is the only frame, and all else is empty */
 };
-
-/* The `module` of functions of Python's own library, and of packages installed
- * beside it. */
-#define FRAME_PYTHON_LIBRARY "python"
 
 /* The name of a module's file, from a frame's `module`. */
 const char *frame_module_name(const char *module);

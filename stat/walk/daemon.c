@@ -321,6 +321,7 @@ struct naming_answer {
     const char **functions;
     const char **files;
     uint32_t *lines;
+    uint32_t *roles;
     uint32_t frame_count;
 };
 
@@ -331,6 +332,7 @@ static void answer_fini(struct naming_answer *making)
     free(making->functions);
     free(making->files);
     free(making->lines);
+    free(making->roles);
 }
 
 /* Add the frames of one address; their strings are borrowed. */
@@ -344,11 +346,13 @@ static int answer_add(struct naming_answer *making,
 
         if (list_grow(&making->functions, number, sizeof(char *)) < 0 ||
             list_grow(&making->files, number, sizeof(char *)) < 0 ||
-            list_grow(&making->lines, number, sizeof(*making->lines)) < 0)
+            list_grow(&making->lines, number, sizeof(*making->lines)) < 0 ||
+            list_grow(&making->roles, number, sizeof(*making->roles)) < 0)
             return -ENOMEM;
         making->functions[number] = frames[i].function;
         making->files[number] = frames[i].file;
         making->lines[number] = frames[i].line;
+        making->roles[number] = role_of(frames[i].module);
         making->frame_count++;
     }
     making->addresses[making->count] = address;
@@ -393,7 +397,7 @@ static int name_all(struct daemon *daemon,
                     &(struct answer){question->number, making.count,
                                      making.addresses, making.counts,
                                      making.frame_count, making.functions,
-                                     making.files, making.lines});
+                                     making.files, making.lines, making.roles});
     if (r == 0)
         r = cop_stream_send_packet(stream, packet);
 out:

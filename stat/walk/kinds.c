@@ -8,9 +8,8 @@
 
 #include "stat/table.h"
 #include "stat/tree/note.h"
-#include "stat/walk/runtime.h"
 
-/* Bytes of a symbol that suffice to find its kind. */
+/* Bytes of a symbol that suffice to tell calls apart. */
 #define SYMBOL_SIZE 64
 
 /* An address; without padding, since it is a hash key. */
@@ -19,11 +18,11 @@ struct address {
     uint64_t offset;
 };
 
-/* The kind of the function at an address. */
+/* The role of the function at an address. */
 struct known_kind {
     UT_hash_handle hh;
     struct address address;
-    enum kind kind;
+    enum role role;
     char symbol[SYMBOL_SIZE];
 };
 
@@ -49,37 +48,7 @@ void kinds_free(struct kinds *kinds)
     free(kinds);
 }
 
-/* The kind of a function with this symbol or name. */
-static enum kind kind_of(const char *function)
-{
-    static const char *const starts[] = {"clone",    "clone3",       "__clone",
-                                         "__clone3", "start_thread", NULL};
-
-    for (size_t i = 0; starts[i]; i++)
-        if (strcmp(function, starts[i]) == 0)
-            return KIND_START;
-    if (runtime_is_spinning(function))
-        return KIND_SPIN;
-    if (runtime_is_call(function))
-        return runtime_is_mpi(function) ? KIND_MPI : KIND_THREAD;
-    return runtime_is_thread(function) ? KIND_OWN : KIND_PROGRAM;
-}
-
-/* Find the kind of the function at an address. */
-static void known_fill(struct known_kind *known,
-                       const struct names *names,
-                       const struct frame *frame)
-{
-    const char *symbol = names_symbol(names, frame->module, frame->offset);
-    char text[256];
-
-    known->address = (struct address){frame->module, frame->offset};
-    snprintf(text, sizeof(text), "%s+0x0", frame_module_name(frame->module));
-    known->kind = kind_of(symbol ? symbol : text);
-    snprintf(known->symbol, sizeof(known->symbol), "%s", symbol ? symbol : "");
-}
-
-int kinds_find(enum kind *out,
+int kinds_find(enum role *out,
                const char **symbol,
                struct kinds *kinds,
                const struct names *names,
@@ -87,10 +56,11 @@ int kinds_find(enum kind *out,
 {
     struct address address = {frame->module, frame->offset};
     struct known_kind *known;
+    const char *found;
 
     *symbol = "";
     if (frame->function[0]) {
-        *out = note_is(frame->function) ? KIND_START : KIND_PROGRAM;
+        *out = note_is(frame->function) ? ROLE_START : role_of(frame->module);
         return 0;
     }
     HASH_FIND(hh, kinds->found, &address, sizeof(address), known);
@@ -98,14 +68,17 @@ int kinds_find(enum kind *out,
         known = calloc(1, sizeof(*known));
         if (!known)
             return -ENOMEM;
-        known_fill(known, names, frame);
+        known->address = address;
+        known->role = names_role(names, frame->module, frame->offset, &found);
+        snprintf(known->symbol, sizeof(known->symbol), "%s",
+                 found ? found : "");
         HASH_ADD(hh, kinds->found, address, sizeof(address), known);
         if (!known->hh.tbl) {
             free(known);
             return -ENOMEM;
         }
     }
-    *out = known->kind;
+    *out = known->role;
     *symbol = known->symbol;
     return 0;
 }

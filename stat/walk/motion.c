@@ -137,30 +137,33 @@ int motion_part(struct motion_part *out,
                 size_t count)
 {
     struct seen_thread *thread;
-    enum kind kind = KIND_PROGRAM;
+    enum role role = ROLE_PROGRAM;
+    size_t i, wrapper = count;
     const char *symbol;
     bool outermost = true;
-    size_t i;
     int r;
 
     while (count > 0 && note_is(frames[count - 1].function))
         count--; /* the scheduler's state */
     for (i = 0; i < count; i++) {
-        r = kinds_find(&kind, &symbol, kinds, names, &frames[i]);
+        r = kinds_find(&role, &symbol, kinds, names, &frames[i]);
         if (r < 0)
             return r;
-        if (outermost && kind == KIND_OWN) {
+        if (outermost && role_is_own(role)) {
             *out = (struct motion_part){0, false};
             return 0;
         }
-        outermost &= kind == KIND_START;
-        if (kind == KIND_MPI || kind == KIND_THREAD || kind == KIND_SPIN)
+        outermost &= role == ROLE_START || role == ROLE_LIBRARY;
+        if (role == ROLE_WRAPPER && wrapper > i)
+            wrapper = i;
+        if (role == ROLE_MPI && wrapper < i)
+            i = wrapper;
+        if (role_is_call(role))
             break;
     }
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
     out->decisive = i;
-    out->ran =
-        thread && ((thread->slept && kind != KIND_MPI && kind != KIND_SPIN) ||
-                   (thread->ran && i == count));
+    out->ran = thread && ((thread->slept && !role_polls(role)) ||
+                          (thread->ran && i == count));
     return 0;
 }

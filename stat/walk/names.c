@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "stat/table.h"
+#include "stat/walk/provider.h"
 #include "stat/walk/source.h"
 #include "stat/walk/symbol.h"
 
@@ -30,6 +31,7 @@ struct known {
     UT_hash_handle hh;
     struct modules *modules; /* holds one reference */
     Dwfl_Module *dwfl_module;
+    struct provider provider;
     struct name *names;
     char text[]; /* modules_text() */
 };
@@ -100,16 +102,6 @@ const char *frame_module_name(const char *module)
     return basename(space ? space + 1 : module);
 }
 
-/* Whether a module is the C library or the kernel's: their source lines do not
- * help to find a hang. */
-static bool is_runtime(const char *module)
-{
-    return module[0] == '[' || strncmp(module, "libc.so", 7) == 0 ||
-           strncmp(module, "libc-", 5) == 0 ||
-           strncmp(module, "libpthread", 10) == 0 ||
-           strncmp(module, "ld-", 3) == 0;
-}
-
 /* Add a module of a session, which `names` does not have yet. NULL without
  * memory. */
 static struct known *known_add(struct names *names,
@@ -129,6 +121,7 @@ static struct known *known_add(struct names *names,
         return NULL;
     }
     known->modules = modules_ref(modules);
+    provider_find(&known->provider, dwfl_module);
     return known;
 }
 
@@ -210,7 +203,8 @@ int names_place(struct names *names,
 static int frame_add(struct name *name,
                      char *function,
                      const char *file,
-                     int line)
+                     int line,
+                     enum role role)
 {
     char *copy = strdup(file ? basename(file) : "");
 
@@ -220,54 +214,80 @@ static int frame_add(struct name *name,
         return -ENOMEM;
     }
     name->frames[name->count++] = (struct frame){
-        function, copy, file && line > 0 ? (uint32_t)line : 0, "", 0, false};
+        function,        copy, file && line > 0 ? (uint32_t)line : 0,
+        role_text(role), 0,    false};
     return 0;
+}
+
+/* The symbol of the function that contains `pc`; NULL if there is none. */
+static const char *symbol_at(Dwfl_Module *dwfl_module, Dwarf_Addr pc)
+{
+    GElf_Off offset;
+    GElf_Sym entry;
+    const char *symbol = dwfl_module_addrinfo(dwfl_module, pc, &offset, &entry,
+                                              NULL, NULL, NULL);
+
+    return symbol && (entry.st_size == 0 || offset < entry.st_size) ? symbol
+                                                                    : NULL;
 }
 
 /* The name of a function that is not inlined: its symbol, else `source`, its
  * name in debug information, else its module and offset. The caller frees it;
  * NULL without memory. */
-static char *function_of(const struct name *name,
-                         const char *source,
-                         const char *path,
-                         Dwfl_Module *dwfl_module,
-                         Dwarf_Addr pc)
+static char *function_of(const struct known *known,
+                         const struct name *name,
+                         const char *symbol,
+                         const char *source)
 {
     char *function;
-    const char *symbol;
-    GElf_Off offset;
-    GElf_Sym entry;
 
-    symbol = dwfl_module_addrinfo(dwfl_module, pc, &offset, &entry, NULL, NULL,
-                                  NULL);
-    if (symbol && (entry.st_size == 0 || offset < entry.st_size))
+    if (symbol)
         return symbol_name_with_source(symbol, source);
     if (source)
         return strdup(source);
-    if (asprintf(&function, "%s+0x%llx", path,
+    if (asprintf(&function, "%s+0x%llx", frame_module_name(known->text),
                  (unsigned long long)name->offset) < 0)
         return NULL;
     return function;
 }
 
-/* Look up the name of an address. Returns 0 or -ENOMEM. */
-static int name_make(struct name *name,
-                     const char *module,
-                     Dwfl_Module *dwfl_module)
+/* The role of a function in `file`, whose symbol has the role `role`: the code
+ * of a language's library may be in any module. */
+static enum role role_at(const struct known *known,
+                         enum role role,
+                         const char *file)
 {
-    const char *path = frame_module_name(module);
+    enum role module = known->provider.role;
+
+    if (role == ROLE_PROGRAM && module != ROLE_SYSTEM && module != role)
+        return module;
+    if (file && (role == ROLE_PROGRAM || role == ROLE_LIBRARY))
+        return provider_is_library(file) ? ROLE_LIBRARY : ROLE_PROGRAM;
+    return role;
+}
+
+/* Look up the name of an address. Returns 0 or -ENOMEM. */
+static int name_make(struct name *name, const struct known *known)
+{
     struct source places[INLINED_MAX] = {{NULL, NULL, NULL, 0}};
+    Dwfl *dwfl = modules_dwfl(known->modules);
     size_t count = 0, i;
+    const char *symbol;
     Dwarf_Addr start, pc;
+    enum role role;
     int r = 0;
 
     name->frames = calloc(INLINED_MAX, sizeof(*name->frames));
     if (!name->frames)
         return -ENOMEM;
-    dwfl_module_info(dwfl_module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+    dwfl_module_info(known->dwfl_module, NULL, &start, NULL, NULL, NULL, NULL,
+                     NULL);
     pc = start + name->offset;
-    if (!is_runtime(path))
-        count = source_find(places, INLINED_MAX, dwfl_module, pc);
+    symbol = symbol_at(known->dwfl_module, pc);
+    role = provider_role(&known->provider, dwfl, known->dwfl_module, symbol);
+    /* Lines of the C library do not help to find a hang. */
+    if (known->provider.role != ROLE_SYSTEM)
+        count = source_find(places, INLINED_MAX, known->dwfl_module, pc);
     if (count == 0)
         count = 1;
     for (i = count; r == 0 && i-- > 0;) { /* outermost first */
@@ -275,12 +295,14 @@ static int name_make(struct name *name,
         char *function = NULL;
 
         if (i + 1 == count)
-            function = function_of(name, place->name, path, dwfl_module, pc);
+            function = function_of(known, name, symbol, place->name);
         else if (place->linkage)
             function = symbol_name(place->linkage);
         else if (place->name)
             function = strdup(place->name);
-        r = frame_add(name, function, place->file, place->line);
+        r = frame_add(
+            name, function, place->file, place->line,
+            role_at(known, i + 1 == count ? role : ROLE_PROGRAM, place->file));
     }
     return r;
 }
@@ -307,7 +329,7 @@ int names_of(struct names *names,
         if (!name)
             return -ENOMEM;
         name->offset = offset;
-        r = name_make(name, module, known->dwfl_module);
+        r = name_make(name, known);
         if (r == 0) {
             HASH_ADD(hh, known->names, offset, sizeof(offset), name);
             r = name->hh.tbl ? 0 : -ENOMEM;
@@ -336,13 +358,21 @@ Dwfl_Module *names_module(const struct names *names,
     return known->dwfl_module;
 }
 
-const char *names_symbol(const struct names *names,
-                         const char *module,
-                         uint64_t offset)
+enum role names_role(const struct names *names,
+                     const char *module,
+                     uint64_t offset,
+                     const char **symbol)
 {
+    struct known *known;
     Dwarf_Addr start;
-    Dwfl_Module *dwfl_module = names_module(names, module, &start);
 
-    return dwfl_module ? dwfl_module_addrname(dwfl_module, start + offset)
-                       : NULL;
+    *symbol = NULL;
+    HASH_FIND_STR(names->modules, module, known);
+    if (!known)
+        return ROLE_PROGRAM;
+    dwfl_module_info(known->dwfl_module, NULL, &start, NULL, NULL, NULL, NULL,
+                     NULL);
+    *symbol = symbol_at(known->dwfl_module, start + offset);
+    return provider_role(&known->provider, modules_dwfl(known->modules),
+                         known->dwfl_module, *symbol);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "stat/tree/frame.h"
+#include "stat/tree/role.h"
 #include "stat/walk/modules.h"
 
 struct names; /* modules seen, and names by module and offset; opaque */
@@ -33,9 +34,9 @@ int names_place(struct names *names,
                 struct frame *out);
 
 /* Find the demangled name of a frame without one: several frames, outermost
- * first, where functions are inlined there. Lines are given for the program and
- * its libraries, not for the C library. The frames and their strings live as
- * long as `names`. Returns 0, -ENOENT if `names` has not seen the module, or
+ * first, where functions are inlined there. Their `module` is the text of their
+ * role. Lines are given for the program and its libraries, not for the C
+ * library. The frames and their strings live as long as `names`. Returns 0, -ENOENT if `names` has not seen the module, or
  * -ENOMEM.
  */
 int names_of(struct names *names,
@@ -50,8 +51,9 @@ Dwfl_Module *names_module(const struct names *names,
                           const char *module,
                           Dwarf_Addr *start);
 
-/* The linker's symbol at an address of `module`: found faster than its name,
- * but not cached. NULL if there is none. Borrowed. */
-const char *names_symbol(const struct names *names,
-                         const char *module,
-                         uint64_t offset);
+/* The linker's symbol at an address of `module`, and its role: found faster than
+ * its name, but not cached. `*symbol` is NULL if there is none; borrowed. */
+enum role names_role(const struct names *names,
+                     const char *module,
+                     uint64_t offset,
+                     const char **symbol);

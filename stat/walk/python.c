@@ -36,7 +36,7 @@ struct code {
     uint64_t address;
     char *function;
     char *file;
-    bool is_library;
+    enum role role;
     uint32_t first_line;
     uint8_t *lines; /* NULL: not known */
     size_t lines_size;
@@ -244,12 +244,29 @@ static char *base_name(char *path)
     return path;
 }
 
-/* Whether a file belongs to Python's own library, or to a package installed
- * beside it. */
-static bool is_library(const char *path)
+/* Whether `path` ends in `end`. */
+static bool ends_in(const char *path, const char *end)
 {
+    size_t len = strlen(path), end_len = strlen(end);
+
+    return len >= end_len && strcmp(path + len - end_len, end) == 0;
+}
+
+/* The role of functions in a file: of a package whose functions are collective
+ * calls, or of Python's own library or another package installed beside it. */
+static enum role role_of_file(const char *path)
+{
+    static const char *const collectives[] = {
+        "/torch/distributed/distributed_c10d.py", "/horovod/torch/mpi_ops.py",
+        "/horovod/tensorflow/mpi_ops.py", "/horovod/mxnet/mpi_ops.py"};
+
+    for (size_t i = 0; i < sizeof(collectives) / sizeof(*collectives); i++)
+        if (ends_in(path, collectives[i]))
+            return ROLE_COLLECTIVE;
     return strstr(path, "/lib/python3") || strstr(path, "/lib64/python3") ||
-           strncmp(path, "<frozen ", strlen("<frozen ")) == 0;
+                   strncmp(path, "<frozen ", strlen("<frozen ")) == 0
+               ? ROLE_PYTHON
+               : ROLE_PROGRAM;
 }
 
 /* The function at `address`; NULL if there is none. */
@@ -271,7 +288,7 @@ static const struct code *code_at(struct python *python, uint64_t address)
     code->address = address;
     code->function = read_text(python, number_at(bytes, layout->code_name));
     code->file = read_text(python, number_at(bytes, layout->code_file));
-    code->is_library = code->file && is_library(code->file);
+    code->role = code->file ? role_of_file(code->file) : ROLE_PROGRAM;
     code->file = base_name(code->file);
     memcpy(&first_line, bytes + layout->code_first_line, sizeof(first_line));
     code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
@@ -382,7 +399,7 @@ static int read_frames(struct python *python,
             0)
             return -ENOMEM;
         thread->frames[thread->count++] = (struct python_frame){
-            code->function, code->file, code->is_library,
+            code->function, code->file, code->role,
             line_of(code,
                     (int64_t)(number_at(bytes, layout->frame_instruction) -
                               executable - layout->code_code)),

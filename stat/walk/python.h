@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "stat/tree/role.h"
+
 /* Where a process has its interpreter. All 0: it has none. */
 struct python_place {
     pid_t pid;
@@ -28,7 +30,7 @@ struct python_place {
 struct python_frame {
     const char *function; /* with its class, such as "Worker.run" */
     const char *file;     /* without folders */
-    bool is_library;      /* of Python's own library, or installed beside it */
+    enum role role;       /* ROLE_PROGRAM, ROLE_PYTHON or ROLE_COLLECTIVE */
     uint32_t line;        /* 0: not known */
     bool is_entry;        /* C has called the interpreter for this frame; it
                              runs the frames after it, up to the next entry */

@@ -387,11 +387,10 @@ static size_t add_python_call(struct frame *frames,
     while (*next < python_count && (count == 0 || !python[*next].is_entry)) {
         const struct python_frame *frame = &python[(*next)++];
 
-        frames[count++] = (struct frame){
-            .function = frame->function,
-            .file = frame->file,
-            .line = frame->line,
-            .module = frame->is_library ? FRAME_PYTHON_LIBRARY : ""};
+        frames[count++] = (struct frame){.function = frame->function,
+                                         .file = frame->file,
+                                         .line = frame->line,
+                                         .module = role_text(frame->role)};
     }
     return count;
 }

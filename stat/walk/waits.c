@@ -196,20 +196,24 @@ static const struct signature {
     {"waitsome", ONE_REQUEST, 1, 0, NONE},
 };
 
-/* Find the signature of a function; `fortran` becomes whether its arguments are
- * passed by address. NULL: not known. */
+/* Find the signature of a call of MPI; `fortran` becomes whether its arguments
+ * are passed by address. NULL: not known. */
 static const struct signature *signature_of(const char *symbol, bool *fortran)
 {
-    const char *name = symbol;
-    size_t len;
+    static const char *const ends[] = {"_", "__", "_f08_", "_f08ts_"};
+    const char *name = symbol + (*symbol == 'P' || *symbol == 'p');
+    size_t i, len;
 
-    name += (*name == 'P' || *name == 'p') ? 1 : 0;
     if (strncasecmp(name, "mpi_", 4) != 0)
         return NULL;
     name += 4;
     len = strcspn(name, "_");
     *fortran = name[len] == '_';
-    for (size_t i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
+    for (i = 0; *fortran && i < 4 && strcmp(name + len, ends[i]) != 0; i++)
+        ;
+    if (i == 4)
+        return NULL;
+    for (i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++)
         if (strlen(signatures[i].name) == len &&
             strncasecmp(name, signatures[i].name, len) == 0)
             return &signatures[i];
@@ -530,23 +534,22 @@ int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                 size_t count)
 {
     struct asking asking = {waits, names, modules, pid, pcs, count, 0};
-    enum kind kind = KIND_PROGRAM;
+    enum role role = ROLE_PROGRAM;
     const char *symbol = "";
     struct frame frame;
     size_t i = count;
     int r;
 
-    while (i > 0 && kind != KIND_MPI && kind != KIND_THREAD) {
+    while (i > 0 && role != ROLE_MPI && role != ROLE_THREADS) {
         r = names_place(names, modules, pcs[--i], &frame);
         if (r == 0)
-            r = kinds_find(&kind, &symbol, kinds, names, &frame);
+            r = kinds_find(&role, &symbol, kinds, names, &frame);
         if (r < 0)
             return r;
     }
-    if (kind == KIND_THREAD && strstr(symbol, "pthread_mutex_") &&
-        strncmp(frame_module_name(frame.module), "libc.so", 7) == 0)
+    if (role == ROLE_THREADS && strstr(symbol, "pthread_mutex_"))
         return note_mutex(notes, waits, pid, tid);
-    if (kind == KIND_MPI && i + 1 < count)
+    if (role == ROLE_MPI && i + 1 < count)
         return note_call(notes, &asking, i + 1, symbol);
     return 0;
 }

@@ -231,7 +231,8 @@ int json_write_frames(FILE *file, const struct tree *tree)
         if (tree->strings[frame->module][0]) {
             fputc(',', file);
             write_string(file, "module", tree->strings[frame->module]);
-            fprintf(file, ",\"offset\":%" PRIu64, frame->offset);
+            if (frame->offset)
+                fprintf(file, ",\"offset\":%" PRIu64, frame->offset);
         }
         fputc('}', file);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stat/tree/build.h"
+#include "stat/tree/role.h"
 #include "stat/walk/traces.h"
 #include "test/check.h"
 
@@ -42,7 +43,7 @@ static inline struct tree *settled(struct tree *tree)
     return made;
 }
 
-/* A call that a task makes from a line of solve() in s.c. */
+/* A call of MPI that a task makes from a line of solve() in s.c. */
 struct made_call {
     uint32_t line;
     const char *function;
@@ -60,7 +61,8 @@ static inline struct tree *tree_of_calls(const struct made_call *calls,
     for (uint32_t task = 0; task < count; task++) {
         const struct frame above = {"solve", "s.c", calls[task].line,
                                     "",      0,     false};
-        const struct frame below = {calls[task].function, "", 0, "", 0, false};
+        const struct frame below = {calls[task].function, "", 0,
+                                    role_text(ROLE_MPI),  0,  false};
         struct tree_end end = {.samples = 1, .threads = 1, .current = true};
 
         CHECK_OK(tasks_new(&end.tasks, &(struct tasks_range){task, task}, 1));

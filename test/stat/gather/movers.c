@@ -41,8 +41,11 @@ FRAME static void doze(void)
         nanosleep(&nap, NULL);
 }
 
-/* Waits as an MPI library does: it polls. */
-FRAME static int MPI_Barrier(int communicator)
+/* Waits as an MPI library does: it polls. A program that contains MPI has both
+ * names of each call. */
+int MPI_Barrier(int communicator);
+int PMPI_Barrier(int communicator) __attribute__((alias("MPI_Barrier")));
+FRAME int MPI_Barrier(int communicator)
 {
     while (communicator)
         sched_yield();

@@ -66,12 +66,14 @@ static int answer(struct naming *naming,
 {
     static const char *files[] = {"a.c", "a.c"};
     static const uint32_t lines[] = {1, 2};
+    static const uint32_t roles[] = {ROLE_PROGRAM, ROLE_MPI};
     struct answer said = {.number = number,
                           .count = 1,
                           .addresses = &address,
                           .functions = functions,
                           .files = files,
-                          .lines = lines};
+                          .lines = lines,
+                          .roles = roles};
     struct cop_packet *packet;
     int r;
 

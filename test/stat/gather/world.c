@@ -5,6 +5,7 @@
 
 #include "stat/clock.h"
 #include "stat/request.h"
+#include "stat/tree/role.h"
 #include "stat/tree/tree.h"
 #include "stat/walk/traces.h"
 #include "test/check.h"
@@ -264,10 +265,10 @@ static void answer_names(const struct cop_packet *packet)
         return;
     for (i = 0; i < question.address_count; i++) {
         char name[32];
-        uint32_t one = 1, line = 0;
+        uint32_t one = 1, line = 0, role = ROLE_PROGRAM;
         const char *function = name, *file = "";
-        struct answer answer = {question.number, 1,     &i,   &one, 1,
-                                &function,       &file, &line};
+        struct answer answer = {question.number, 1,     &i,    &one, 1,
+                                &function,       &file, &line, &role};
         struct cop_packet *packed;
 
         if (is_frozen(question.daemons[question.modules[i]], world.now_ms))

@@ -1,7 +1,7 @@
 /* test_judgement.c - the sentence that says what the tasks are doing. */
 #include "stat/show/judgement.h"
 #include "stat/show/report.h"
-#include "stat/tree/frame.h"
+#include "stat/tree/role.h"
 #include "test/stat/trees.h"
 
 /* Check that the judgement of `traces` contains `expected`. Frees `traces`. */
@@ -41,16 +41,18 @@ static void check_stack(const struct frame *frames,
  * library, and shortens names as the picture does. */
 TEST(judgements_name_functions_of_the_program)
 {
+    const char *python_library = role_text(ROLE_PYTHON);
+    const char *library_of_cc = role_text(ROLE_LIBRARY);
     const struct frame python[] = {
         {"<module>", "job.py", 9, "", 0, false},
         {"collect", "job.py", 3, "", 0, false},
-        {"BaseProcess.join", "process.py", 149, FRAME_PYTHON_LIBRARY, 0, false},
-        {"Popen.poll", "popen_fork.py", 27, FRAME_PYTHON_LIBRARY, 0, false},
+        {"BaseProcess.join", "process.py", 149, python_library, 0, false},
+        {"Popen.poll", "popen_fork.py", 27, python_library, 0, false},
         {"wait4", "", 0, "", 0, false}};
     const struct frame python_in_c[] = {
         {"<module>", "job.py", 9, "", 0, false},
         {"train", "job.py", 5, "", 0, false},
-        {"Barrier.wait", "threading.py", 723, FRAME_PYTHON_LIBRARY, 0, false},
+        {"Barrier.wait", "threading.py", 723, python_library, 0, false},
         {"semaphore_acquire", "semaphore.c.h", 175, "", 0, false},
         {"semaphore_acquire_impl", "semaphore.c", 352, "", 0, false},
         {"sem_wait", "", 0, "", 0, false}};
@@ -59,17 +61,17 @@ TEST(judgements_name_functions_of_the_program)
                                  {"pause", "", 0, "", 0, false}};
     const struct frame mutex[] = {
         {"transfer", "bank.cc", 9, "", 0, false},
-        {"std::mutex::lock()", "std_mutex.h", 100, "", 0, false},
-        {"__gthread_mutex_lock(pthread_mutex_t*)", "gthr-default.h", 749, "", 0,
-         false},
-        {"__pthread_mutex_lock", "", 0, "", 0, false}};
+        {"std::mutex::lock()", "std_mutex.h", 100, library_of_cc, 0, false},
+        {"__gthread_mutex_lock(pthread_mutex_t*)", "gthr-default.h", 749,
+         library_of_cc, 0, false},
+        {"__pthread_mutex_lock", "", 0, role_text(ROLE_THREADS), 0, false}};
     const struct frame library[] = {
-        {"Thread.run", "threading.py", 9, FRAME_PYTHON_LIBRARY, 0, false},
+        {"Thread.run", "threading.py", 9, python_library, 0, false},
         {"read", "", 0, "", 0, false}};
     const struct frame stripped[] = {
         {"halo", "halo.py", 13, "", 0, false},
         {"MPI.cpython-311-x86_64-linux-gnu.so+0xec47b", "", 0, "", 0, false},
-        {"PMPI_Recv", "", 0, "", 0, false}};
+        {"PMPI_Recv", "", 0, role_text(ROLE_MPI), 0, false}};
     const struct frame no_symbols[] = {
         {"main", "solver.c", 50, "", 0, false},
         {"libc.so.6+0x4c2fa", "", 0, "", 0, false},
@@ -98,6 +100,16 @@ TEST(judgements_name_functions_of_the_program)
                 "mesh.cc:19) (1 ");
 }
 
+/* A place in a runtime's function `call`. */
+static struct frame called(const char *call)
+{
+    enum role role = strncmp(call, "MPI_", 4) == 0       ? ROLE_MPI
+                     : strncmp(call, "pthread_", 8) == 0 ? ROLE_THREADS
+                                                         : ROLE_SYSTEM;
+
+    return (struct frame){call, "", 0, role_text(role), 0, false};
+}
+
 /* Add a thread of `task` that waits in `call`, of function `function`. */
 static void add_waiting(struct traces *traces,
                         uint32_t task,
@@ -106,7 +118,7 @@ static void add_waiting(struct traces *traces,
                         const char *note)
 {
     const struct frame frames[] = {{function, "w.c", 3, "", 0, false},
-                                   {call, "", 0, "", 0, false},
+                                   called(call),
                                    {note, "", 0, "", 0, false}};
 
     CHECK_OK(traces_add(traces, task, frames, 3));
@@ -120,7 +132,7 @@ static void add_tagged(struct traces *traces,
                        const char *note)
 {
     const struct frame frames[] = {{"pass", "w.c", 3, "", 0, false},
-                                   {call, "", 0, "", 0, false},
+                                   called(call),
                                    {tag, "", 0, "", 0, false},
                                    {note, "", 0, "", 0, false}};
 

@@ -25,11 +25,12 @@ static struct tree *ring_tree(uint32_t samples)
                            STEP,
                            {"ring_waitall", "ring.c", 55, "", 0, false},
                            {"recv", "", 0, "", 0, false}};
-    struct frame meet[] = {MAIN,
-                           STEP,
-                           {"ring_barrier", "ring.c", 66, "", 0, false},
-                           {"pthread_barrier_wait", "", 0, "", 0, false},
-                           {"libc.so.6+0x85f17", "", 0, "", 0, false}};
+    struct frame meet[] = {
+        MAIN,
+        STEP,
+        {"ring_barrier", "ring.c", 66, "", 0, false},
+        {"pthread_barrier_wait", "", 0, role_text(ROLE_THREADS), 0, false},
+        {"libc.so.6+0x85f17", "", 0, "", 0, false}};
     struct tree *tree = NULL;
     struct traces *traces;
 
@@ -252,8 +253,9 @@ TEST(judgements_say_that_others_have_not_moved)
 /* With --full the threads of the runtime are last. */
 TEST(progress_threads_are_drawn_last)
 {
-    const struct frame own[] = {{"progress_engine", "", 0, "", 0, false},
-                                {"poll", "", 0, "", 0, false}};
+    const struct frame own[] = {
+        {"progress_engine", "", 0, role_text(ROLE_MPI), 0, false},
+        {"poll", "", 0, "", 0, false}};
     const struct frame wait = {"solve", "s.c", 3, "", 0, false};
     struct report_source source = {.hosts = 1, .samples = 1, .full = true};
     struct traces *traces;
@@ -363,10 +365,11 @@ TEST(the_inside_of_mpi_makes_no_classes)
 {
     struct report_source source = {
         .hosts = 1, .samples = 2, .interval_ms = 100};
-    struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
-                             {"PMPI_Barrier", "", 0, "", 0, false},
-                             {"progress", "", 0, "", 0, false},
-                             {"poll", "", 0, "", 0, false}};
+    struct frame frames[] = {
+        {"main", "m.c", 1, "", 0, false},
+        {"PMPI_Barrier", "", 0, role_text(ROLE_MPI), 0, false},
+        {"progress", "", 0, "", 0, false},
+        {"poll", "", 0, "", 0, false}};
     struct tree *tree = NULL;
     struct traces *traces;
     struct report *report;

@@ -5,9 +5,10 @@
 #include "stat/walk/runtime.h"
 #include "test/stat/trees.h"
 
-#define PLACE(name)                                                            \
+#define PLACE(name) CALL(name, ROLE_PROGRAM)
+#define CALL(name, role)                                                       \
     {                                                                          \
-        name, "", 0, "", 0, false                                              \
+        name, "", 0, role_text(role), 0, false                                 \
     }
 
 /* Check that the classes of `tree` are the sets `expected`, as text. */
@@ -39,12 +40,12 @@ static struct tree *spinning_tree(void)
     CHECK_OK(traces_new(&traces));
     for (uint32_t task = 0; task < 12; task++) {
         struct frame stall[] = {PLACE("main"), PLACE("do_SendOrStall")};
-        struct frame wait[] = {PLACE("main"), PLACE("PMPI_Waitall"),
+        struct frame wait[] = {PLACE("main"), CALL("PMPI_Waitall", ROLE_MPI),
                                PLACE(spots[0])};
-        struct frame meet[] = {PLACE("main"), PLACE("PMPI_Barrier"),
+        struct frame meet[] = {PLACE("main"), CALL("PMPI_Barrier", ROLE_MPI),
                                PLACE("MPIR_Barrier_impl"),
                                PLACE(spots[task % 3])};
-        struct frame own[] = {PLACE("libpmix.so.2.6.2+0xa98b0"),
+        struct frame own[] = {CALL("libpmix.so.2.6.2+0xa98b0", ROLE_MPI),
                               PLACE(task % 2 ? "epoll_wait" : "poll")};
 
         CHECK_OK(traces_add(traces, task, own, 2));
@@ -84,8 +85,9 @@ TEST(nobody_is_left_out)
 {
     static const char *const expected[] = {"0", "1", "2", NULL};
     struct frame program[] = {PLACE("main"), PLACE("work")};
-    struct frame poll[] = {PLACE("progress_engine"), PLACE("poll")};
-    struct frame wait[] = {PLACE("ucs_async_thread_func"), PLACE("wait")};
+    struct frame poll[] = {CALL("progress_engine", ROLE_MPI), PLACE("poll")};
+    struct frame wait[] = {CALL("ucs_async_thread_func", ROLE_TRANSPORT),
+                           PLACE("wait")};
     struct frame gone = FRAME_NOT_WALKED("no such process");
     struct traces *traces;
     struct tree *tree;
@@ -132,7 +134,7 @@ TEST(callers_of_a_mutex_differ)
     CHECK_OK(traces_new(&traces));
     for (uint32_t task = 0; task < 3; task++) {
         struct frame stack[] = {PLACE(task == 1 ? "write" : "read"),
-                                PLACE("___pthread_mutex_lock"),
+                                CALL("___pthread_mutex_lock", ROLE_THREADS),
                                 PLACE(task ? "futex" : "lll_lock_wait")};
 
         CHECK_OK(traces_add(traces, task, stack, 3));
@@ -142,32 +144,73 @@ TEST(callers_of_a_mutex_differ)
     tree_free(tree);
 }
 
-TEST(runtimes_are_known_by_name)
+/* The tree of one stack. */
+static struct tree *tree_of_stack(const struct frame *frames, size_t count)
 {
-    static const char *const calls[] = {
-        "MPI_Barrier",         "PMPI_Barrier",    "pmpi_send_",
-        "mpi_wait_",           "pMPI_x",          "pthread_join",
-        "__GI___pthread_lock", "__kmpc_set_lock", "__kmpc_critical_with_hint",
-        "__kmpc_barrier"};
-    static const char *const none[] = {"__kmpc_fork_call",
-                                       "MPIR_Wait",
-                                       "main",
-                                       "impi_x",
-                                       "my_pthread_x",
-                                       "mpi",
-                                       "_",
-                                       "",
-                                       "__"};
+    struct traces *traces;
 
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        CU_ASSERT(runtime_is_call(calls[i]));
-    CU_ASSERT(runtime_is_spinning("__kmpc_set_nest_lock"));
-    CU_ASSERT(!runtime_is_mpi("__kmpc_set_lock"));
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        CU_ASSERT(!runtime_is_call(none[i]));
-    CU_ASSERT(runtime_is_thread("libucs.so.0.0.0+0x18d1d"));
-    CU_ASSERT(runtime_is_thread("opal_progress"));
-    CU_ASSERT(!runtime_is_thread("libmine.so+0x12"));
-    CU_ASSERT(!runtime_is_thread("main"));
-    CU_ASSERT(!runtime_is_thread("[truncated]"));
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, count));
+    return tree_of(traces);
+}
+
+/* A frame is a runtime's by its role, not by its name. */
+TEST(names_make_no_runtime)
+{
+    const struct frame frames[] = {PLACE("mpi_exchange_ghosts"),
+                                   PLACE("pthread_func"), PLACE("std::run()"),
+                                   CALL("ompi_finalize", ROLE_MPI),
+                                   CALL("progress", ROLE_MPI)};
+    struct tree *tree = tree_of_stack(frames, 5);
+
+    for (uint32_t node = 0; node < 3; node++) {
+        CU_ASSERT_EQUAL(runtime_behind(tree, node), node + 1);
+        CU_ASSERT(!runtime_is_own(tree, node));
+        CU_ASSERT(!runtime_is_library(tree, node));
+    }
+    CU_ASSERT_EQUAL(runtime_behind(tree, 3), 5);
+    tree_free(tree);
+}
+
+/* A wrapper of MPI is a call if it has called MPI; else it is the program. */
+TEST(wrappers_are_calls_if_they_call_mpi)
+{
+    const struct frame frames[] = {CALL("MPI_Recv", ROLE_WRAPPER),
+                                   PLACE("count_and_call"),
+                                   CALL("PMPI_Recv", ROLE_MPI)};
+
+    for (size_t count = 2; count <= 3; count++) {
+        struct tree *tree = tree_of_stack(frames, count);
+
+        CU_ASSERT_EQUAL(runtime_is_call(tree, 0), count == 3);
+        tree_free(tree);
+    }
+}
+
+/* Threads are a runtime's own if they begin in it, also behind a note and the
+ * library of C++. */
+TEST(own_threads_begin_in_a_runtime)
+{
+    const struct frame frames[] = {
+        PLACE("[thread gloo]"),
+        CALL("execute_native_thread_routine", ROLE_LIBRARY),
+        CALL("libgloo.so.0+0x3374b", ROLE_COLLECTIVE), PLACE("epoll_wait")};
+    const struct frame callback[] = {PLACE("[thread MPI_x]"),
+                                     PLACE("mpi_progress"),
+                                     CALL("MPI_Test", ROLE_MPI)};
+    struct tree *tree = tree_of_stack(frames, 4);
+
+    CU_ASSERT(runtime_is_own(tree, 0));
+    tree_free(tree);
+    tree = tree_of_stack(callback, 3);
+    CU_ASSERT(!runtime_is_own(tree, 0));
+    tree_free(tree);
+}
+
+/* Each role has a text of its own, and no other text has a role. */
+TEST(roles_have_texts)
+{
+    for (unsigned role = 0; role < ROLE_COUNT; role++)
+        CU_ASSERT_EQUAL(role_of(role_text((enum role)role)), role);
+    CU_ASSERT_EQUAL(role_of("0123 /usr/lib/libmpi.so"), ROLE_PROGRAM);
 }

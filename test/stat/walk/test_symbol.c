@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "stat/walk/runtime.h"
 #include "test/check.h"
 #include "test/stat/random.h"
 
@@ -100,27 +99,4 @@ TEST(any_symbol_has_a_name)
         CU_ASSERT_PTR_NOT_NULL_FATAL(name);
         free(name);
     }
-}
-
-TEST(functions_of_the_library_are_known)
-{
-    CU_ASSERT(runtime_is_library("std::function<void ()>::operator()() const"));
-    CU_ASSERT(runtime_is_library(
-        "void std::__invoke_impl<void, solver::f(int)::{lambda()#1}&>(int)"));
-    CU_ASSERT(runtime_is_library("<alloc::boxed::Box<F> as Fn>::call"));
-    CU_ASSERT_FALSE(runtime_is_library("solver::run(std::function<void ()>)"));
-    CU_ASSERT_FALSE(
-        runtime_is_library("std::vector<int, x> solver::halo(int)"));
-    CU_ASSERT_FALSE(runtime_is_library("stdlib_wait"));
-    CU_ASSERT_FALSE(runtime_is_library("main"));
-}
-
-/* An MPI function may jump to an internal function without a name. */
-TEST(an_address_in_a_library_of_mpi_is_a_call_of_it)
-{
-    CU_ASSERT(runtime_is_mpi("libmpich.so.12.2.2+0x1768f2"));
-    CU_ASSERT(runtime_is_mpi("libmpi.so.40.30.4+0x1ef91"));
-    CU_ASSERT_FALSE(runtime_is_call("libmpichicken.so+0x1768f2"));
-    CU_ASSERT_FALSE(runtime_is_call("libucp.so.0.0.0+0x185e4"));
-    CU_ASSERT_FALSE(runtime_is_call("libmpich.so.12.2.2"));
 }

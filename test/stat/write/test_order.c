@@ -15,8 +15,9 @@ static struct tree *made_tree(uint32_t count)
                                   {"step", "m.c", 2, "", 0, false}};
     const struct frame other[] = {{"main", "m.c", 1, "", 0, false},
                                   {"other", "m.c", 3, "", 0, false}};
-    const struct frame progress[] = {{"[thread p-#]", "", 0, "", 0, false},
-                                     {"progress_engine", "", 0, "", 0, false}};
+    const struct frame progress[] = {
+        {"[thread p-#]", "", 0, "", 0, false},
+        {"progress_engine", "", 0, role_text(ROLE_MPI), 0, false}};
     struct traces *traces;
 
     CHECK_OK(traces_new(&traces));
