@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "stat/clock.h"
+#include "stat/job/processes.h"
 
 /* How often to check whether the command has moved. */
 #define POLL_NS 100000000L
@@ -48,42 +49,17 @@ int command_start(pid_t *pid, char *const *argv, struct cop_error *error)
     return 0;
 }
 
-/* The processor time of a process so far, in ticks; 0 if it has ended. */
-static uint64_t processor_ticks(pid_t pid)
-{
-    unsigned long long user = 0, kernel = 0;
-    char path[64], text[1024];
-    const char *behind;
-    size_t len = 0;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return 0;
-    len = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[len] = '\0';
-    behind = strrchr(text, ')'); /* a name may contain anything */
-    if (!behind || sscanf(behind + 1,
-                          " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu "
-                          "%llu",
-                          &user, &kernel) != 2)
-        return 0;
-    return user + kernel;
-}
-
 /* A number that changes when a process below `pid` begins, ends or runs. */
 static int movement(uint64_t *out, pid_t pid)
 {
     struct targets targets = {0};
     struct cop_error error;
-    uint64_t sum = processor_ticks(pid);
+    uint64_t sum = process_ticks(pid);
     int r;
 
     r = targets_add_children(&targets, pid, &error);
     for (uint32_t i = 0; i < targets.count; i++)
-        sum = sum * 31 + processor_ticks(targets.pids[i]) * 7 +
+        sum = sum * 31 + process_ticks(targets.pids[i]) * 7 +
               (uint64_t)targets.pids[i];
     targets_fini(&targets);
     if (r == -ENOMEM)

@@ -18,6 +18,9 @@
 /* How much of a command line is read: a script's name is near its beginning. */
 #define COMMAND_SIZE 8192
 
+/* How soon a program starts another, if it does nothing else. */
+#define START_S 10
+
 /* What the kernel appends to the path of a program whose file was deleted. */
 #define DELETED " (deleted)"
 
@@ -53,11 +56,15 @@ static int by_pid(const void *a, const void *b)
 static void find_parents(struct processes *processes)
 {
     for (size_t i = 0; i < processes->count; i++) {
-        const struct process *parent =
+        const struct process *found =
             processes_find(processes, processes->list[i].parent);
+        struct process *parent =
+            found ? &processes->list[found - processes->list] : NULL;
 
-        if (parent)
-            processes->list[parent - processes->list].has_child = true;
+        if (!parent)
+            continue;
+        parent->child = processes->list[i].pid;
+        parent->child_count++;
     }
 }
 
@@ -313,8 +320,10 @@ int process_full_name(char **out, const char *name)
     return full ? 0 : -ENOMEM;
 }
 
-bool process_has_mpi(pid_t pid)
+bool process_has_runtime(pid_t pid)
 {
+    static const char *const names[] = {"/libmpi",    "/liboshmem", "/libsma",
+                                        "/libtorch_", "/libnccl",   NULL};
     char path[64], *line = NULL;
     bool found = false;
     size_t room = 0;
@@ -325,10 +334,70 @@ bool process_has_mpi(pid_t pid)
     if (!file)
         return false;
     while (!found && getline(&line, &room, file) > 0)
-        found = strstr(line, "/libmpi") != NULL;
+        for (size_t i = 0; !found && names[i]; i++)
+            found = strstr(line, names[i]) != NULL;
     free(line);
     fclose(file);
     return found;
+}
+
+uint64_t process_ticks(pid_t pid)
+{
+    unsigned long long user = 0, kernel = 0;
+    char path[64], text[1024];
+    const char *behind;
+    size_t len = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return 0;
+    len = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[len] = '\0';
+    behind = strrchr(text, ')'); /* a name may contain anything */
+    if (!behind || sscanf(behind + 1,
+                          " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu "
+                          "%llu",
+                          &user, &kernel) != 2)
+        return 0;
+    return user + kernel;
+}
+
+/* Whether a process runs another program, or script, than its parent: it is not
+ * only forked, and no worker of Python's multiprocessing. */
+static bool is_other_program(pid_t parent, pid_t child)
+{
+    char programs[2][PATH_MAX], commands[2][COMMAND_SIZE];
+    size_t lens[2];
+
+    if (!read_program(programs[0], parent) || !read_program(programs[1], child))
+        return false;
+    if (strcmp(programs[0], programs[1]) != 0)
+        return true;
+    lens[0] = read_command(commands[0], parent);
+    lens[1] = read_command(commands[1], child);
+    return !runs_module(child, "spawn") && !runs_module(child, "forkserver") &&
+           !runs_module(child, "resource_tracker") &&
+           (lens[0] != lens[1] || memcmp(commands[0], commands[1], lens[0]));
+}
+
+bool processes_only_starts(const struct processes *processes,
+                           const struct process *process)
+{
+    const struct process *child = processes_find(processes, process->child);
+    struct thread_status own, other;
+    long ticks = sysconf(_SC_CLK_TCK);
+
+    return process->child_count == 1 && child && !process_is_wrapper(child) &&
+           thread_status(&own, process->pid, process->pid) == 0 &&
+           thread_status(&other, child->pid, child->pid) == 0 &&
+           own.state == 'S' &&
+           other.started - own.started < START_S * (uint64_t)ticks &&
+           (process_ticks(process->pid) < (uint64_t)ticks ||
+            process_ticks(process->pid) <= process_ticks(child->pid)) &&
+           is_other_program(process->pid, child->pid);
 }
 
 bool process_is_wrapper(const struct process *process)

@@ -9,7 +9,8 @@
 struct process {
     int32_t pid;
     int32_t parent;
-    bool has_child;
+    int32_t child; /* one that it has started; 0: none */
+    uint32_t child_count;
     char name[16]; /* as the kernel keeps it: 15 bytes */
 };
 
@@ -56,8 +57,19 @@ const struct process *processes_worker_of(const struct processes *processes,
  * followed. Returns 0 or -ENOMEM. */
 int process_full_name(char **out, const char *name);
 
-/* Whether the process has mapped an MPI library. */
-bool process_has_mpi(pid_t pid);
+/* Whether the process has mapped the library of a parallel runtime: MPI,
+ * OpenSHMEM, PyTorch, NCCL. */
+bool process_has_runtime(pid_t pid);
+
+/* The processor time of a process so far, in ticks; 0 if it has ended. */
+uint64_t process_ticks(pid_t pid);
+
+/* Whether `process` seems to do nothing but wait for the only program that it
+ * has started, soon after its own start, as uv and conda do. The helper of a
+ * process that works has begun later, is a copy of it, or runs in a shell, as by
+ * system(). */
+bool processes_only_starts(const struct processes *processes,
+                           const struct process *process);
 
 /* Whether it is a shell, or another program that starts the real one: timeout,
  * time, strace. */

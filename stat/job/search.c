@@ -13,13 +13,26 @@
 #include "stat/job/processes.h"
 #include "stat/job/step.h"
 
+/* Most processes that one is below, and most that are asked for ranks which they
+ * have set themselves. */
+#define ABOVE_MAX 64
+#define LIVE_MAX  4096
+
 /* A process that was found. */
 struct candidate {
     const struct process *process;
     struct rank rank;
-    bool has_mpi;   /* read only if several processes have the same rank */
+    struct candidate *above; /* the next one above it; NULL: none */
+    enum {
+        NOT_READ,
+        NO,
+        YES
+    } runtime;      /* it has mapped one */
+    bool has_same;  /* below it is one with the same rank, */
+    bool has_other; /* another rank of the same job, */
+    bool has_inner; /* or a rank of another launcher */
     bool is_helper; /* a process above it is its rank */
-    bool is_above;  /* a process below it is its rank */
+    bool is_above;  /* it only starts ranks */
 };
 
 /* The processes found, by pid. */
@@ -51,7 +64,7 @@ static void add_candidate(struct search *search, const struct process *process)
 {
     struct candidate *candidate = &search->list[search->count++];
 
-    candidate->process = process;
+    *candidate = (struct candidate){.process = process};
     rank_read(&candidate->rank, process->pid);
 }
 
@@ -64,63 +77,129 @@ static int by_pid(const void *a, const void *b)
            (x->process->pid < y->process->pid);
 }
 
-/* The next candidate above `below` that has the same rank; NULL: none. */
-static struct candidate *candidate_above(const struct search *search,
-                                         const struct candidate *below)
+static int by_rank(const void *a, const void *b)
 {
-    const struct processes *processes = &search->processes;
-    const struct process *at = below->process;
+    const struct rank *x = &(*(struct candidate *const *)a)->rank;
+    const struct rank *y = &(*(struct candidate *const *)b)->rank;
 
-    for (size_t steps = 0; at && steps < processes->count; steps++) {
-        struct candidate key = {.process =
-                                    processes_find(processes, at->parent)};
-        struct candidate *found = NULL;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
 
-        if (key.process)
-            found =
+/* Read the ranks that processes have set themselves: of those without a rank,
+ * and of those that have the same one. */
+static int read_live(struct search *search)
+{
+    struct candidate **order = calloc(search->count + 1, sizeof(*order));
+    struct rank before = {0};
+    size_t count = 0;
+
+    if (!order)
+        return -ENOMEM;
+    for (size_t i = 0; i < search->count; i++)
+        order[i] = &search->list[i];
+    qsort(order, search->count, sizeof(*order), by_rank);
+    for (size_t i = 0; i < search->count && count < LIVE_MAX; i++) {
+        struct rank *rank = &order[i]->rank;
+        bool same =
+            (i > 0 && rank_equal(rank, &before)) ||
+            (i + 1 < search->count && rank_equal(rank, &order[i + 1]->rank));
+
+        before = *rank;
+        if (rank->source != RANK_NONE && !same)
+            continue;
+        rank_read_live(rank, order[i]->process->pid);
+        count++;
+    }
+    free(order);
+    return 0;
+}
+
+/* Find the next candidate above each one. */
+static void find_above(struct search *search)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        struct candidate key = {.process = search->list[i].process};
+
+        for (size_t steps = 0; !search->list[i].above && steps < ABOVE_MAX;
+             steps++) {
+            key.process =
+                processes_find(&search->processes, key.process->parent);
+            if (!key.process)
+                break;
+            search->list[i].above =
                 bsearch(&key, search->list, search->count, sizeof(key), by_pid);
-        if (found && rank_equal(&found->rank, &below->rank))
-            return found;
-        at = key.process;
+        }
     }
-    return NULL;
 }
 
-/* How likely the process is the rank itself: most if it has mapped MPI, less if
- * it is at least no shell. */
-static int likelihood(const struct candidate *candidate)
+/* Note what ranks are below each candidate. Without a snapshot, the parents may
+ * form a loop. */
+static void find_below_each(struct search *search)
 {
-    if (candidate->has_mpi)
+    for (size_t i = 0; i < search->count; i++) {
+        const struct rank *rank = &search->list[i].rank;
+        struct candidate *above = search->list[i].above;
+
+        for (size_t steps = 0;
+             rank->source != RANK_NONE && above && steps < ABOVE_MAX;
+             above = above->above, steps++) {
+            if (rank_equal(&above->rank, rank))
+                above->has_same = true;
+            else if (above->rank.source == rank->source &&
+                     above->rank.job == rank->job)
+                above->has_other = true;
+            else
+                above->has_inner = true;
+        }
+    }
+}
+
+static bool has_runtime(struct candidate *candidate)
+{
+    if (candidate->runtime == NOT_READ)
+        candidate->runtime =
+            process_has_runtime(candidate->process->pid) ? YES : NO;
+    return candidate->runtime == YES;
+}
+
+/* How likely the process is the rank itself: most if it has mapped a runtime
+ * such as MPI, least if it is a shell, or only waits for another program. */
+static int likelihood(const struct search *search, struct candidate *candidate)
+{
+    if (has_runtime(candidate))
         return 2;
-    return !process_is_wrapper(candidate->process);
+    return !process_is_wrapper(candidate->process) &&
+           !processes_only_starts(&search->processes, candidate->process);
 }
 
-/* Of processes with the same rank above each other, find the one that is the
- * rank: the topmost of the likeliest. The others have started it, or were
- * started by it. */
-static void find_helpers(struct search *search)
+/* Find the processes that only start ranks: those above more ranks than their
+ * own, and, of processes with the same rank above each other, those above the
+ * one that is the rank: the topmost of the likeliest. Those below it are its
+ * helpers. */
+static void find_roles(struct search *search)
 {
-    struct candidate *above;
-
+    find_above(search);
+    find_below_each(search);
     for (size_t i = 0; i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
 
-        above = candidate->rank.source == RANK_NONE
-                    ? NULL
-                    : candidate_above(search, candidate);
-        if (!above)
-            continue;
-        candidate->has_mpi = process_has_mpi(candidate->process->pid);
-        above->has_mpi = process_has_mpi(above->process->pid);
+        candidate->is_above = candidate->has_inner ||
+                              (candidate->has_same && candidate->has_other);
     }
     for (size_t i = 0; i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
+        struct candidate *above = candidate->above;
 
-        if (candidate->rank.source == RANK_NONE)
-            continue;
-        for (above = candidate_above(search, candidate); above;
-             above = candidate_above(search, above)) {
-            if (likelihood(above) >= likelihood(candidate))
+        for (size_t steps = 0;
+             candidate->rank.source != RANK_NONE && above && steps < ABOVE_MAX;
+             above = above->above, steps++) {
+            if (above->is_above || !rank_equal(&above->rank, &candidate->rank))
+                continue;
+            if (likelihood(search, above) >= likelihood(search, candidate))
                 candidate->is_helper = true;
             else
                 above->is_above = true;
@@ -129,10 +208,11 @@ static void find_helpers(struct search *search)
 }
 
 /* Add the candidates to the targets, except those that only started a rank. */
-static int add_candidates(struct targets *targets, const struct search *search)
+static int add_candidates(struct targets *targets, struct search *search)
 {
     int r = 0;
 
+    find_roles(search);
     for (size_t i = 0; r == 0 && i < search->count; i++) {
         const struct candidate *candidate = &search->list[i];
         struct targets_facts facts = {.rank = candidate->rank,
@@ -217,12 +297,12 @@ int targets_add_name(struct targets *targets,
         r = process_full_name(&full, name);
     if (r == 0)
         r = search_init(&search);
-    if (r == 0)
-        find_called(&search, name[0] ? full : NULL, user[0] ? &uid : NULL);
     if (r == 0) {
-        find_helpers(&search);
-        r = add_candidates(targets, &search);
+        find_called(&search, name[0] ? full : NULL, user[0] ? &uid : NULL);
+        r = read_live(&search);
     }
+    if (r == 0)
+        r = add_candidates(targets, &search);
     if (r == 0 && search.count == 0)
         r = cop_error_set(error, -ENOENT, "no process%s%s%s%s%s on this host",
                           user[0] ? " of user " : "", user,
@@ -247,7 +327,7 @@ static bool is_own(const struct process *process)
  * processes that it has started. */
 static bool may_be_meant(const struct process *process)
 {
-    return !process->has_child && !process_is_launcher(process->name);
+    return process->child_count == 0 && !process_is_launcher(process->name);
 }
 
 /* Add the tasks whose environments do not show the job, if there are any. */
@@ -298,6 +378,8 @@ static int find_step(struct search *search, const char *job)
             !may_be_meant(process))
             search->count--;
     }
+    if (read_live(search) < 0)
+        return -ENOMEM;
     return find_hidden(search, job);
 }
 
@@ -311,10 +393,8 @@ int targets_add_step(struct targets *targets,
     r = search_init(&search);
     if (r == 0)
         r = find_step(&search, job);
-    if (r == 0) {
-        find_helpers(&search);
+    if (r == 0)
         r = add_candidates(targets, &search);
-    }
     if (r == 0 && search.count == 0)
         r = cop_error_set(error, -ENOENT, "no process of job %s on this host",
                           job);
@@ -334,29 +414,33 @@ static bool is_starter(const struct process *process)
 /* Find the candidates below the launcher `pid`: those with a rank, and others
  * without children, except a starter without any yet. A rank that the launcher
  * itself has comes from another launcher above it. */
-static void find_below(struct search *search, pid_t pid)
+static int find_below(struct search *search, pid_t pid)
 {
     struct rank own;
     size_t kept = 0, i;
+    int r;
 
     rank_read(&own, pid);
     for (i = 0; i < search->processes.count; i++)
         if (processes_is_below(&search->processes, &search->processes.list[i],
                                pid))
             add_candidate(search, &search->processes.list[i]);
-    for (i = 0; i < search->count; i++) {
+    for (i = 0; i < search->count; i++)
+        if (rank_equal(&search->list[i].rank, &own))
+            search->list[i].rank = (struct rank){0};
+    r = read_live(search);
+    for (i = 0; r == 0 && i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
 
-        if (rank_equal(&candidate->rank, &own))
-            candidate->rank = (struct rank){0};
         if (candidate->rank.source == RANK_NONE &&
             is_starter(candidate->process))
             search->starter = candidate->process;
         else if (candidate->rank.source != RANK_NONE ||
-                 !candidate->process->has_child)
+                 candidate->process->child_count == 0)
             search->list[kept++] = *candidate;
     }
     search->count = kept;
+    return r;
 }
 
 /* Whether all candidates are clients of ssh: the processes that they have
@@ -402,13 +486,11 @@ int targets_add_children(struct targets *targets,
                           "launcher",
                           (int)pid);
     if (r == 0)
-        find_below(&search, pid);
+        r = find_below(&search, pid);
     if (r == 0 && is_remote(&search))
         r = say_remote(pid, search.list[0].process, error);
-    if (r == 0) {
-        find_helpers(&search);
+    if (r == 0)
         r = add_candidates(targets, &search);
-    }
     if (r == 0 && search.count == 0 && search.starter)
         r = cop_error_set(error, -ENOENT,
                           "pid %d: no process of its job is there: %s, pid %d, "

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/job/environment.h"
 #include "stat/job/query.h"
 #include "stat/list.h"
 
@@ -27,25 +28,20 @@ static void keep(char name[NAME_SIZE], const char *line, const char *variable)
         snprintf(name, NAME_SIZE, "%s", line + len + 1);
 }
 
+static void read_line(void *arg, const char *line)
+{
+    struct place *place = arg;
+
+    keep(place->job, line, "SLURM_JOB_ID");
+    keep(place->step, line, "SLURM_STEP_ID");
+}
+
 /* Read the environment of a process. Returns whether it could be read. */
 static bool read_place(struct place *place, pid_t pid)
 {
-    char path[64], *line = NULL;
-    size_t room = 0;
-    FILE *file;
-
     *place = (struct place){"", ""};
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return false;
-    while (getdelim(&line, &room, '\0', file) > 0) {
-        keep(place->job, line, "SLURM_JOB_ID");
-        keep(place->step, line, "SLURM_STEP_ID");
-    }
-    free(line);
-    fclose(file);
-    return true;
+    return environment_read(pid, read_line, place) ||
+           environment_read_live(pid, read_line, place);
 }
 
 bool step_has(const char *job, pid_t pid)
@@ -71,8 +67,8 @@ bool step_hides(pid_t pid, const char *parent)
 {
     struct place place;
 
-    return strcmp(parent, "slurmstepd") == 0 && read_place(&place, pid) &&
-           !place.job[0];
+    return strcmp(parent, "slurmstepd") == 0 &&
+           !(read_place(&place, pid) && place.job[0]);
 }
 
 int64_t step_list(struct step_task **out, const char *job)

@@ -199,8 +199,9 @@ int targets_want(struct targets *targets,
 
 /* Add, by pid, the processes below the launcher `pid`, at any depth: those with
  * a rank from its launcher in their environments, and those without a rank and
- * without children. Of processes with the same rank below each other, the rank
- * is the topmost that has mapped MPI, or else the topmost that is no shell;
+ * without children. A process above more ranks than its own is none. Of
+ * processes with the same rank below each other, the rank is the topmost that
+ * has mapped a runtime, or else the topmost that does not only start another;
  * those below it are helpers. This process and those below it are left out.
  * Returns 0, -ENOENT with a sentence if there is none, or another negative
  * errno. */

@@ -108,6 +108,11 @@ has() {
     grep -qF -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"
 }
 
+# lacks FILE TEXT - check that no line of $work/FILE has TEXT.
+lacks() {
+    ! grep -qF -- "$2" "$work/$1" || fail "$what: \"$2\" in its $1"
+}
+
 # matches FILE PATTERN - check that a line of FILE, out or err, matches.
 matches() {
     grep -Eq -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"
