@@ -169,16 +169,20 @@ static bool is_among(const char *text, const char *const *words, bool whole)
     return false;
 }
 
-/* Whether a program runs scripts whose name is its first argument. */
-static bool is_interpreter(const char *program)
+/* Whether a program runs scripts, or programs, whose name is its first
+ * argument. */
+static bool is_interpreter(const char *path)
 {
+    const char *program = basename(path);
+
     static const char *const begins[] = {"python", "perl",  "ruby", "julia",
                                          "octave", "pypy",  "lua",  "php",
                                          "tclsh",  "guile", NULL};
     static const char *const names[] = {"sh",  "bash", "dash", "ksh",
                                         "zsh", "node", "R",    NULL};
 
-    return is_among(program, begins, false) || is_among(program, names, true);
+    return is_among(program, begins, false) || is_among(program, names, true) ||
+           strstr(path, "/valgrind/") != NULL;
 }
 
 /* Whether an option of an interpreter takes the next word as its argument. */
@@ -207,17 +211,29 @@ static size_t read_command(char text[COMMAND_SIZE], int32_t pid)
     return len;
 }
 
-/* The script in the command line of an interpreter; NULL: none. */
-static const char *script_of(const char *command, size_t len)
+/* The script in the command line of an interpreter, or with `*is_module` the
+ * module of Python that it runs in place of one; NULL: none. */
+static const char *script_of(const char *command, size_t len, bool *is_module)
 {
     const char *word = command + strlen(command) + 1;
 
+    *is_module = false;
     while (word < command + len && word[0] == '-') {
-        if (strcmp(word, "-c") == 0 || strcmp(word, "-m") == 0)
+        size_t size = strlen(word);
+
+        if (strncmp(word, "-c", 2) == 0)
             return NULL;
+        /* -m NAME, -um NAME, -mNAME */
+        if (word[1] == 'm' && word[2]) {
+            *is_module = true;
+            return word + 2;
+        }
+        *is_module = word[1] != '-' && word[size - 1] == 'm';
         if (has_argument(word))
-            word += strlen(word) + 1;
+            word += size + 1;
         word += strlen(word) + 1;
+        if (*is_module)
+            break;
     }
     return word < command + len && word[0] ? word : NULL;
 }
@@ -242,7 +258,7 @@ static bool is_file(const char *path, int32_t pid, const char *name)
 bool process_is_called(const struct process *process, const char *name)
 {
     char program[PATH_MAX], command[COMMAND_SIZE];
-    bool is_path = strchr(name, '/') != NULL, known;
+    bool is_path = strchr(name, '/') != NULL, is_module = false, known;
     const char *script = NULL;
     size_t len;
 
@@ -252,16 +268,19 @@ bool process_is_called(const struct process *process, const char *name)
     if (known && strcmp(is_path ? program : basename(program), name) == 0)
         return true;
     len = read_command(command, process->pid);
-    if (known && is_interpreter(basename(program)))
-        script = script_of(command, len);
+    /* What ps shows: a process may write another name over its command. */
+    if (!is_path && command[0] &&
+        (strcmp(command, name) == 0 || strcmp(basename(command), name) == 0))
+        return true;
+    if (known && is_interpreter(program))
+        script = script_of(command, len, &is_module);
+    if (script && is_module)
+        return strcmp(script, name) == 0;
     if (script)
         return is_path ? is_file(script, process->pid, name)
                        : strcmp(basename(script), name) == 0;
-    /* The kernel has cut the name, and the file is not for us to see. */
-    return !known &&
-           strncmp(process->name, basename(name), sizeof(process->name) - 1) ==
-               0 &&
-           strcmp(is_path ? command : basename(command), name) == 0;
+    /* The file is not for us to see. */
+    return !known && is_path && strcmp(command, name) == 0;
 }
 
 /* Whether the process runs that module of Python's multiprocessing: its command
