@@ -56,7 +56,7 @@ static void say_wrong(const struct options *arguments,
     const struct targets *targets = &arguments->targets;
     uint32_t count = tasks_count(set), index;
     const char *noun = targets_noun(targets);
-    bool known = targets_find(targets, tasks_ranges(set)[0].first, &index);
+    bool known = targets_find(targets, tasks_first(set), &index);
     uint32_t host = known ? targets->hosts[index] : 0;
     char ranks[256], more[32] = "", who[320] = "", line[1024];
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "stat/diff/numbering.h"
+#include "stat/list.h"
 #include "stat/tree/build.h"
 #include "stat/tree/classes.h"
 #include "stat/tree/frame.h"
@@ -34,9 +35,9 @@ static int find_presence(struct presence *presence,
         if (tree_is_not_walked(tree, tree->ends[end].node))
             r = tasks_change(&unseen, TASKS_UNION, tree->ends[end].tasks);
     if (r == 0)
-        r = numbering_apply(&presence->all, all, tasks);
+        r = tasks_renumber(&presence->all, all, tasks);
     if (r == 0)
-        r = numbering_apply(&presence->unseen, unseen, tasks);
+        r = tasks_renumber(&presence->unseen, unseen, tasks);
     tasks_free(all);
     tasks_free(unseen);
     return r;
@@ -53,7 +54,7 @@ static int gap_add(struct diff *diff,
     struct tasks *here = NULL;
     int r;
 
-    r = numbering_apply(&here, set, tasks);
+    r = tasks_renumber(&here, set, tasks);
     if (r == 0)
         r = tasks_change(&here, TASKS_BOTH, diff->unknown);
     if (r < 0 || tasks_count(here) == 0) {
@@ -131,16 +132,19 @@ static int shift_tasks(struct tasks **out,
                        uint32_t up,
                        uint32_t down)
 {
-    size_t count = tasks_range_count(set), i;
-    struct tasks_range *ranges = calloc(count + 1, sizeof(*ranges));
-    int r;
+    struct tasks_cursor at = tasks_begin(set);
+    struct tasks_range *ranges = NULL;
+    size_t count = 0;
+    int r = 0;
 
-    if (!ranges)
-        return -ENOMEM;
-    for (i = 0; i < count; i++)
-        ranges[i] = (struct tasks_range){tasks_ranges(set)[i].first + up - down,
-                                         tasks_ranges(set)[i].last + up - down};
-    r = tasks_new(out, ranges, count);
+    while (r == 0 && tasks_next(&at)) {
+        r = list_grow(&ranges, count, sizeof(*ranges));
+        if (r == 0)
+            ranges[count++] = (struct tasks_range){at.range.first + up - down,
+                                                   at.range.last + up - down};
+    }
+    if (r == 0)
+        r = tasks_new(out, ranges, count);
     free(ranges);
     return r;
 }
@@ -158,7 +162,7 @@ static int put_end(struct build *build,
     struct tasks *here = NULL;
     int r;
 
-    r = numbering_apply(&here, set, tasks);
+    r = tasks_renumber(&here, set, tasks);
     if (r == 0)
         r = tasks_change(&here, TASKS_MINUS, diff->unknown);
     if (r == 0)
@@ -264,12 +268,11 @@ static void find_classes(struct step *steps, const struct diff *diff)
     for (uint32_t task = 0; task < diff->count; task++)
         steps[task] = (struct step){-1, -1, task};
     for (size_t i = 0; i < classes->count; i++) {
-        const struct tasks *set = classes->sets[i];
+        struct tasks_cursor at = tasks_begin(classes->sets[i]);
 
-        for (size_t k = 0; k < tasks_range_count(set); k++) {
-            const struct tasks_range *range = &tasks_ranges(set)[k];
-
-            for (uint32_t task = range->first; task <= range->last; task++) {
+        while (tasks_next(&at)) {
+            for (uint32_t task = at.range.first; task <= at.range.last;
+                 task++) {
                 if (task < diff->count)
                     steps[task].from = (long)i;
                 else

@@ -145,11 +145,9 @@ static bool class_is_in(const struct diff *diff,
                         enum diff_side side)
 {
     const struct tasks *set = diff->report->classes->sets[class];
-    const struct tasks_range *ranges = tasks_ranges(set);
 
-    return side == DIFF_A
-               ? ranges[0].first < diff->count
-               : ranges[tasks_range_count(set) - 1].last >= diff->count;
+    return side == DIFF_A ? tasks_first(set) < diff->count
+                          : tasks_last(set) >= diff->count;
 }
 
 /* How many classes a snapshot has. */
@@ -403,6 +401,7 @@ static char *append_tasks(char *text,
                           const struct tasks *set)
 {
     unsigned room = painting->width / 2;
+    struct tasks_cursor at = tasks_begin(set);
     const char *before = " (";
     char ranks[TASKS_SIZE];
 
@@ -411,11 +410,8 @@ static char *append_tasks(char *text,
     text = columns_append(
         text, "%u %s%s: %s", tasks_count(set), painting->diff->noun,
         plural(tasks_count(set), "", "s"), tasks_text(set, ranks, room));
-    for (size_t i = 0;
-         tasks_count(set) <= NAMED_MAX && i < tasks_range_count(set); i++) {
-        const struct tasks_range *range = &tasks_ranges(set)[i];
-
-        for (uint32_t task = range->first; task <= range->last; task++) {
+    while (tasks_count(set) <= NAMED_MAX && tasks_next(&at)) {
+        for (uint32_t task = at.range.first; task <= at.range.last; task++) {
             const char *host = diff_host(painting->diff, task);
 
             if (host)

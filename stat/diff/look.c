@@ -148,7 +148,7 @@ static int read_source(struct reading *reading)
 
 static int read_sets(struct reading *reading)
 {
-    uint64_t ranges = 0;
+    uint64_t size = 0;
     const json_t *array = NULL;
     int r;
 
@@ -170,8 +170,8 @@ static int read_sets(struct reading *reading)
         if (r < 0)
             return r;
         reading->set_count++;
-        ranges += tasks_range_count(reading->sets[i]);
-        if (ranges > LOOK_RANGES_MAX)
+        size += tasks_size(reading->sets[i]);
+        if (size > LOOK_SETS_MAX)
             return cop_error_set(reading->error, -EINVAL,
                                  "%s: sets[%zu]: the sets are too large "
                                  "together",
@@ -247,7 +247,6 @@ static int read_tasks(struct reading *reading)
     struct tasks *all = NULL;
     struct tasks *both = NULL;
     struct tasks *missing;
-    size_t count;
     int r;
 
     r = reading_set(reading, &missing, reading->top, "", "missing");
@@ -260,10 +259,8 @@ static int read_tasks(struct reading *reading)
     if (r == 0)
         r = tasks_combine(&all, TASKS_UNION, missing, reading->look->everyone);
     if (r == 0) {
-        count = tasks_range_count(all);
         reading->look->missing = tasks_ref(missing);
-        reading->look->tasks =
-            count ? tasks_ranges(all)[count - 1].last + 1 : 0;
+        reading->look->tasks = tasks_is_empty(all) ? 0 : tasks_last(all) + 1;
     }
     tasks_free(all);
     tasks_free(both);

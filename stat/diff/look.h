@@ -16,9 +16,9 @@
 /* Largest file, in bytes. */
 #define LOOK_LEN_MAX (UINT64_C(1) << 30)
 
-/* Most ranges of all sets in a file together: a stride of a few bytes becomes a
- * range for each of its tasks. */
-#define LOOK_RANGES_MAX (UINT64_C(1) << 26)
+/* Most bytes of all sets in a file together, in memory: a stride of a few bytes
+ * becomes a bitmap of all its tasks. */
+#define LOOK_SETS_MAX (UINT64_C(1) << 29)
 
 /* Public to read. */
 struct look {

@@ -21,15 +21,15 @@ static int read_pids(struct reading *reading,
                      const char *where)
 {
     uint32_t count = reading->look->tasks, task;
-    size_t next = 0, i;
+    struct tasks_cursor at = tasks_begin(set);
+    size_t next = 0;
 
     if (json_array_size(pids) != tasks_count(set))
         return cop_error_set(
             reading->error, -EINVAL, "%s: %spids: %zu processes of %u tasks",
             reading->name, where, json_array_size(pids), tasks_count(set));
-    for (i = 0; i < tasks_range_count(set); i++) {
-        for (task = tasks_ranges(set)[i].first;
-             task <= tasks_ranges(set)[i].last; task++) {
+    while (tasks_next(&at)) {
+        for (task = at.range.first; task <= at.range.last; task++) {
             const json_t *value = json_array_get(pids, next++);
             json_int_t pid = json_integer_value(value);
 
@@ -101,18 +101,13 @@ static int take_places(struct reading *reading,
                        const struct tasks *placed)
 {
     struct look *look = reading->look;
-    size_t range = 0;
     int r = 0;
 
     for (uint32_t task = 0; r == 0 && task < look->tasks; task++) {
-        while (range < tasks_range_count(placed) &&
-               tasks_ranges(placed)[range].last < task)
-            range++;
         if (places[task].pid != 0)
             r = targets_append(&look->targets, task, places[task].host,
                                places[task].pid);
-        else if (range < tasks_range_count(placed) &&
-                 tasks_ranges(placed)[range].first <= task)
+        else if (tasks_has(placed, task))
             r = cop_error_set(reading->error, -EINVAL,
                               "%s: hosts: task %u is on none", reading->name,
                               task);

@@ -179,31 +179,3 @@ int numbering_invert(uint32_t **out,
     *out = tasks;
     return 0;
 }
-
-int numbering_apply(struct tasks **out,
-                    const struct tasks *set,
-                    const uint32_t *tasks)
-{
-    struct tasks_range *ranges =
-        calloc((size_t)tasks_count(set) + 1, sizeof(*ranges));
-    size_t count = 0, i;
-    int r;
-
-    if (!ranges)
-        return -ENOMEM;
-    for (i = 0; i < tasks_range_count(set); i++) {
-        const struct tasks_range *range = &tasks_ranges(set)[i];
-
-        for (uint32_t task = range->first; task <= range->last; task++) {
-            uint32_t at = tasks[task];
-
-            if (count > 0 && ranges[count - 1].last + 1 == at)
-                ranges[count - 1].last = at;
-            else
-                ranges[count++] = (struct tasks_range){at, at};
-        }
-    }
-    r = tasks_new(out, ranges, count);
-    free(ranges);
-    return r;
-}

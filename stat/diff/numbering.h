@@ -12,9 +12,3 @@ int numbering_make(struct diff *diff, struct cop_error *error);
 int numbering_invert(uint32_t **out,
                      const struct diff *diff,
                      enum diff_side side);
-
-/* Make a copy of `set`, of a look, with the numbers that the array `tasks` has
- * for its members. Returns 0 or -ENOMEM. */
-int numbering_apply(struct tasks **out,
-                    const struct tasks *set,
-                    const uint32_t *tasks);

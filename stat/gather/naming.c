@@ -45,7 +45,7 @@ static int first_of(uint32_t *task, struct tasks *set, struct tasks *silent)
     r = tasks_combine(&others, TASKS_MINUS, set, silent);
     if (r < 0)
         return r;
-    *task = tasks_count(others) > 0 ? tasks_ranges(others)[0].first : NOBODY;
+    *task = tasks_is_empty(others) ? NOBODY : tasks_first(others);
     tasks_free(others);
     return 0;
 }

@@ -37,13 +37,12 @@ static void read_progress(struct shortfall *shortfall, const struct tree *tree)
 
     for (uint32_t i = 0; i < tree->progress_count; i++) {
         const struct tree_progress *progress = &tree->progress[i];
+        struct tasks_cursor at = tasks_begin(progress->tasks);
 
-        for (size_t k = 0; k < tasks_range_count(progress->tasks); k++) {
-            struct tasks_range range = tasks_ranges(progress->tasks)[k];
-
-            targets_find(targets, range.first, &index);
+        while (tasks_next(&at)) {
+            targets_find(targets, at.range.first, &index);
             for (; index < shortfall->count &&
-                   targets->tasks[index] <= range.last;
+                   targets->tasks[index] <= at.range.last;
                  index++)
                 shortfall->seen[index] = progress->seen;
         }

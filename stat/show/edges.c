@@ -32,11 +32,11 @@ static int add_edges(struct edge **edges,
                      const struct edge *edge,
                      const struct tasks *tasks)
 {
-    for (size_t i = 0; i < tasks_range_count(tasks); i++) {
-        const struct tasks_range *range = &tasks_ranges(tasks)[i];
+    struct tasks_cursor at = tasks_begin(tasks);
 
-        for (uint32_t task = range->first;
-             task <= range->last && *count < EDGES_MAX; task++) {
+    while (*count < EDGES_MAX && tasks_next(&at)) {
+        for (uint32_t task = at.range.first;
+             task <= at.range.last && *count < EDGES_MAX; task++) {
             if (list_grow(edges, *count, sizeof(*edge)) < 0)
                 return -ENOMEM;
             (*edges)[*count] = *edge;
@@ -286,21 +286,22 @@ static int find_spans(struct span **out,
                       size_t *count,
                       const struct classes *classes)
 {
-    struct span *spans;
-    size_t most = 0, made = 0, i, k;
+    struct span *spans = NULL;
+    struct tasks_cursor at;
+    size_t made = 0, i;
+    int r = 0;
 
     for (i = 0; i < classes->count; i++)
-        most += tasks_range_count(classes->sets[i]);
-    spans = calloc(most + 1, sizeof(*spans));
-    if (!spans)
-        return -ENOMEM;
-    for (i = 0; i < classes->count; i++)
-        for (k = 0; k < tasks_range_count(classes->sets[i]); k++)
-            spans[made++] = (struct span){tasks_ranges(classes->sets[i])[k], i};
-    qsort(spans, made, sizeof(*spans), by_span);
+        for (at = tasks_begin(classes->sets[i]); r == 0 && tasks_next(&at);) {
+            r = list_grow(&spans, made, sizeof(*spans));
+            if (r == 0)
+                spans[made++] = (struct span){at.range, i};
+        }
+    if (made > 0)
+        qsort(spans, made, sizeof(*spans), by_span);
     *out = spans;
     *count = made;
-    return 0;
+    return r;
 }
 
 /* The class of `task`; `none` if it is in none. */

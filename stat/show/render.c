@@ -276,14 +276,13 @@ static char *append_processes(char *text,
                               const struct tasks *set)
 {
     const struct report *report = render->report;
+    struct tasks_cursor at = tasks_begin(set);
     const char *before = " (";
 
     if (tasks_count(set) > NAMED_MAX)
         return text;
-    for (size_t i = 0; i < tasks_range_count(set); i++) {
-        const struct tasks_range *range = &tasks_ranges(set)[i];
-
-        for (uint32_t task = range->first; task <= range->last; task++) {
+    while (tasks_next(&at)) {
+        for (uint32_t task = at.range.first; task <= at.range.last; task++) {
             const char *host = report_host(report, task);
 
             if (!host)

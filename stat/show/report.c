@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/list.h"
 #include "stat/show/columns.h"
 #include "stat/show/judgement.h"
 #include "stat/show/threads.h"
@@ -117,33 +118,41 @@ static int by_from(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
+/* Add a piece. Returns 0 or -ENOMEM. */
+static int add_piece(struct report_piece **pieces,
+                     size_t *count,
+                     uint32_t from,
+                     uint64_t threads)
+{
+    if (list_grow(pieces, *count, sizeof(**pieces)) < 0)
+        return -ENOMEM;
+    (*pieces)[(*count)++] = (struct report_piece){from, threads};
+    return 0;
+}
+
 /* Find how many threads each task has. Returns 0 or -ENOMEM. */
 static int find_pieces(struct report *report)
 {
     const struct tree *tree = report->tree;
-    struct report_piece *pieces;
+    struct report_piece *pieces = NULL;
     size_t count = 0, kept = 0, i;
+    int r = 0;
 
-    for (uint32_t end = 0; end < tree->end_count; end++)
-        count += 2 * tasks_range_count(tree->ends[end].tasks);
-    pieces = calloc(count + 1, sizeof(*pieces));
-    if (!pieces)
-        return -ENOMEM;
-    count = 0;
-    for (uint32_t end = 0; end < tree->end_count; end++) {
-        const struct tree_end *at = &tree->ends[end];
-        const struct tasks_range *ranges = tasks_ranges(at->tasks);
+    for (uint32_t end = 0; r == 0 && end < tree->end_count; end++) {
+        struct tasks_cursor at = tasks_begin(tree->ends[end].tasks);
+        uint64_t threads = tree->ends[end].threads;
 
-        if (!at->current || tree_is_not_walked(tree, at->node))
+        if (!tree->ends[end].current ||
+            tree_is_not_walked(tree, tree->ends[end].node))
             continue;
-        for (i = 0; i < tasks_range_count(at->tasks); i++) {
-            pieces[count++] =
-                (struct report_piece){ranges[i].first, at->threads};
-            pieces[count++] = (struct report_piece){ranges[i].last + 1,
-                                                    0 - (uint64_t)at->threads};
+        while (r == 0 && tasks_next(&at)) {
+            r = add_piece(&pieces, &count, at.range.first, threads);
+            if (r == 0)
+                r = add_piece(&pieces, &count, at.range.last + 1, 0 - threads);
         }
     }
-    qsort(pieces, count, sizeof(*pieces), by_from);
+    if (count > 0)
+        qsort(pieces, count, sizeof(*pieces), by_from);
     for (i = 0; i < count; i++) {
         uint64_t before = kept > 0 ? pieces[kept - 1].threads : 0;
 
@@ -155,7 +164,7 @@ static int find_pieces(struct report *report)
     }
     report->pieces = pieces;
     report->piece_count = kept;
-    return 0;
+    return r;
 }
 
 /* The last piece at or before `task`; 0 if none. */
@@ -177,17 +186,18 @@ static size_t piece_of(const struct report *report, uint32_t task)
 uint64_t report_threads(const struct report *report, const struct tasks *tasks)
 {
     const struct report_piece *pieces = report->pieces;
+    struct tasks_cursor at = tasks_begin(tasks);
     uint64_t count = 0;
 
-    for (size_t i = 0; i < tasks_range_count(tasks); i++) {
-        const struct tasks_range *range = &tasks_ranges(tasks)[i];
+    while (tasks_next(&at)) {
+        struct tasks_range range = at.range;
 
-        for (size_t k = piece_of(report, range->first);
-             k < report->piece_count && pieces[k].from <= range->last; k++) {
-            uint32_t first = pieces[k].from, last = range->last;
+        for (size_t k = piece_of(report, range.first);
+             k < report->piece_count && pieces[k].from <= range.last; k++) {
+            uint32_t first = pieces[k].from, last = range.last;
 
-            if (first < range->first)
-                first = range->first;
+            if (first < range.first)
+                first = range.first;
             if (k + 1 < report->piece_count && pieces[k + 1].from <= last)
                 last = pieces[k + 1].from - 1;
             if (first <= last)

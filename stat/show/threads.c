@@ -221,8 +221,7 @@ int threads_ids(char text[THREADS_IDS_SIZE],
     uint32_t count;
 
     text[0] = '\0';
-    if (tasks_count(set) != 1 ||
-        count_program(report, tasks_ranges(set)[0].first) < 2)
+    if (tasks_count(set) != 1 || count_program(report, tasks_first(set)) < 2)
         return 0;
     if (find_tids(&tids, report, node) < 0)
         return -ENOMEM;

@@ -80,29 +80,41 @@ static void find_places(struct sweep *sweep,
     }
 }
 
-/* Find all changes, sorted. */
-static void find_steps(struct sweep *sweep,
-                       const uint32_t *places,
-                       const struct tree *tree)
+/* Add a change. Returns 0 or -ENOMEM. */
+static int add_step(struct sweep *sweep,
+                    uint32_t at,
+                    uint32_t node,
+                    bool begins)
 {
-    size_t count = 0;
+    if (list_grow(&sweep->steps, sweep->step_count, sizeof(*sweep->steps)) < 0)
+        return -ENOMEM;
+    sweep->steps[sweep->step_count++] = (struct step){at, node, begins};
+    return 0;
+}
+
+/* Find all changes, sorted. Returns 0 or -ENOMEM. */
+static int find_steps(struct sweep *sweep,
+                      const uint32_t *places,
+                      const struct tree *tree)
+{
+    int r = 0;
 
     for (uint32_t end = 0; end < tree->end_count; end++) {
-        const struct tasks *set = tree->ends[end].tasks;
-        const struct tasks_range *ranges = tasks_ranges(set);
+        struct tasks_cursor at = tasks_begin(tree->ends[end].tasks);
         uint32_t node = tree->ends[end].node;
 
         if (!tree->ends[end].current || tree_is_not_walked(tree, node))
             continue;
         node = places[node];
-        for (size_t i = 0; i < tasks_range_count(set); i++) {
-            sweep->steps[count++] = (struct step){ranges[i].first, node, true};
-            sweep->steps[count++] =
-                (struct step){ranges[i].last + 1, node, false};
+        while (r == 0 && tasks_next(&at)) {
+            r = add_step(sweep, at.range.first, node, true);
+            if (r == 0)
+                r = add_step(sweep, at.range.last + 1, node, false);
         }
     }
-    sweep->step_count = count;
-    qsort(sweep->steps, count, sizeof(*sweep->steps), by_place);
+    if (sweep->step_count > 0)
+        qsort(sweep->steps, sweep->step_count, sizeof(*sweep->steps), by_place);
+    return r;
 }
 
 static int sweep_init(struct sweep *sweep,
@@ -110,24 +122,21 @@ static int sweep_init(struct sweep *sweep,
                       enum classes_ends ends)
 {
     uint32_t *places = calloc((size_t)tree->node_count + 1, sizeof(*places));
-    size_t count = 0;
+    int r;
 
-    for (uint32_t end = 0; end < tree->end_count; end++)
-        count += 2 * tasks_range_count(tree->ends[end].tasks);
-    sweep->steps = calloc(count + 1, sizeof(*sweep->steps));
     sweep->nodes = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
     sweep->times = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
     sweep->key = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
     sweep->own = calloc((size_t)tree->node_count + 1, sizeof(bool));
-    if (!places || !sweep->steps || !sweep->nodes || !sweep->times ||
-        !sweep->key || !sweep->own) {
+    if (!places || !sweep->nodes || !sweep->times || !sweep->key ||
+        !sweep->own) {
         free(places);
         return -ENOMEM;
     }
     find_places(sweep, places, tree, ends);
-    find_steps(sweep, places, tree);
+    r = find_steps(sweep, places, tree);
     free(places);
-    return 0;
+    return r;
 }
 
 /* Apply one change. Several ends of a task may be represented by one node: the

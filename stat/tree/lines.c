@@ -128,6 +128,7 @@ static int is_split(const struct tree *tree,
     const struct tree_frame *x = &tree->frames[tree->nodes[a].frame];
     const struct tree_frame *y = &tree->frames[tree->nodes[b].frame];
     uint32_t tried = 0, task;
+    struct tasks_cursor at;
     struct tasks *both;
     int r;
 
@@ -135,17 +136,15 @@ static int is_split(const struct tree *tree,
         x->line == y->line || !are_alike(tree, a, b))
         return 0;
     r = tasks_combine(&both, TASKS_BOTH, sets[a], sets[b]);
-    for (size_t i = 0; r == 0 && i < tasks_range_count(both); i++) {
-        const struct tasks_range *range = &tasks_ranges(both)[i];
-
-        for (task = range->first; r == 0 && task <= range->last; task++)
+    if (r < 0)
+        return r;
+    for (at = tasks_begin(both); r == 0 && tasks_next(&at);)
+        for (task = at.range.first; r == 0 && task <= at.range.last; task++)
             if (tried++ < TASKS_TRIED)
                 r = stands(tree, a, task) && stands(tree, b, task);
             else
                 break;
-    }
-    if (r >= 0)
-        tasks_free(both);
+    tasks_free(both);
     return r;
 }
 

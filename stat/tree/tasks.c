@@ -1,30 +1,22 @@
 /* tasks.c - see tasks.h. */
-#include "stat/tree/tasks.h"
+#include "stat/tree/tasks_set.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Packed form: runs, each a number (steps << 1 | strided), a number for the gap
- * since the previous run, and if strided one for the stride. A first number of
- * 1, which no run has, is followed by a bitmap: the number of its first task,
- * then its bytes. Numbers have 7 bits a byte, low ones first. */
-#define BITMAP_MARK 1
+static struct tasks_range *ranges_of(const struct tasks *tasks)
+{
+    return (struct tasks_range *)(uintptr_t)tasks->cells;
+}
 
-struct tasks {
-    uint32_t references;
-    uint32_t count;
-    size_t range_count;
-    struct tasks_range ranges[];
-};
-
-static int set_make(struct tasks **out, size_t range_room)
+int set_make(struct tasks **out, size_t room)
 {
     struct tasks *tasks;
 
-    if (range_room > TASKS_MAX)
+    if (room > TASKS_MAX)
         return -ENOMEM;
-    tasks = calloc(1, sizeof(*tasks) + range_room * sizeof(*tasks->ranges));
+    tasks = calloc(1, sizeof(*tasks) + room * sizeof(*tasks->cells));
     if (!tasks)
         return -ENOMEM;
     tasks->references = 1;
@@ -32,20 +24,101 @@ static int set_make(struct tasks **out, size_t range_room)
     return 0;
 }
 
-/* Append a range that begins at or after the beginning of the last one. */
-static void set_add(struct tasks *tasks, uint32_t first, uint32_t last)
+void set_add(struct tasks *tasks, uint32_t first, uint32_t last)
 {
-    struct tasks_range *before = NULL;
+    struct tasks_range *end = ranges_of(tasks) + tasks->range_count;
 
-    if (tasks->range_count)
-        before = &tasks->ranges[tasks->range_count - 1];
-    if (!before || first > before->last + 1) {
-        tasks->ranges[tasks->range_count++] = (struct tasks_range){first, last};
-        tasks->count += last - first + 1;
-    } else if (last > before->last) {
-        tasks->count += last - before->last;
-        before->last = last;
+    if (tasks->range_count == 0 || first > end[-1].last + 1) {
+        *end = (struct tasks_range){first, last};
+        tasks->range_count++;
+    } else if (last > end[-1].last) {
+        end[-1].last = last;
     }
+}
+
+size_t set_words(uint32_t first, uint32_t last)
+{
+    return (size_t)(last / WORD - first / WORD) + 1;
+}
+
+/* The bits of `range` in word number `word`, which it meets. */
+static uint64_t mask_of(struct tasks_range range, uint32_t word)
+{
+    uint64_t mask = UINT64_MAX;
+
+    if (range.first / WORD == word)
+        mask &= UINT64_MAX << range.first % WORD;
+    if (range.last / WORD == word)
+        mask &= UINT64_MAX >> (WORD - 1 - range.last % WORD);
+    return mask;
+}
+
+void set_put(struct tasks *tasks, struct tasks_range range)
+{
+    for (uint32_t at = range.first / WORD; at <= range.last / WORD; at++)
+        tasks->cells[at - tasks->base] |= mask_of(range, at);
+}
+
+struct tasks *set_settle_ranges(struct tasks *tasks)
+{
+    const struct tasks_range *ranges = ranges_of(tasks);
+    size_t count = tasks->range_count, words;
+    struct tasks *bitmap;
+
+    if (count == 0)
+        return tasks;
+    words = set_words(ranges[0].first, ranges[count - 1].last);
+    if (2 * count < words || set_make(&bitmap, words) < 0)
+        return tasks;
+    bitmap->base = ranges[0].first / WORD;
+    bitmap->word_count = words;
+    for (size_t i = 0; i < count; i++)
+        set_put(bitmap, ranges[i]);
+    tasks_free(tasks);
+    return bitmap;
+}
+
+/* How many of the tasks of word number `i` have no task before them. */
+static uint32_t begins_in(const struct tasks *tasks, size_t i)
+{
+    uint64_t word = tasks->cells[i];
+    uint64_t before = i > 0 ? tasks->cells[i - 1] >> (WORD - 1) : 0;
+
+    return word ? (uint32_t)__builtin_popcountll(word & ~(word << 1 | before))
+                : 0;
+}
+
+/* Drop words without tasks at both ends. */
+static void trim_words(struct tasks *tasks)
+{
+    size_t skipped = 0;
+
+    while (tasks->word_count > 0 && !tasks->cells[tasks->word_count - 1])
+        tasks->word_count--;
+    while (skipped < tasks->word_count && !tasks->cells[skipped])
+        skipped++;
+    tasks->base += (uint32_t)skipped;
+    tasks->word_count -= skipped;
+    if (skipped > 0)
+        memmove(tasks->cells, tasks->cells + skipped,
+                tasks->word_count * sizeof(*tasks->cells));
+}
+
+struct tasks *set_settle_words(struct tasks *tasks)
+{
+    struct tasks_cursor cursor = tasks_begin(tasks);
+    struct tasks *ranges;
+    size_t count = 0, i;
+
+    trim_words(tasks);
+    for (i = 0; i < tasks->word_count && 2 * count < tasks->word_count; i++)
+        count += begins_in(tasks, i);
+    if (2 * count >= tasks->word_count || set_make(&ranges, count) < 0)
+        return tasks;
+    while (tasks_next(&cursor))
+        set_add(ranges, cursor.range.first, cursor.range.last);
+    tasks_free(tasks);
+    return ranges;
 }
 
 static int range_compare(const void *a, const void *b)
@@ -82,7 +155,7 @@ int tasks_new(struct tasks **out,
     for (size_t i = 0; i < count; i++)
         set_add(tasks, sorted[i].first, sorted[i].last);
     free(sorted);
-    *out = tasks;
+    *out = set_settle_ranges(tasks);
     return 0;
 }
 
@@ -99,31 +172,171 @@ void tasks_free(struct tasks *tasks)
         free(tasks);
 }
 
-static bool wanted(enum tasks_op op, bool in_a, bool in_b)
+bool tasks_is_empty(const struct tasks *tasks)
 {
-    switch (op) {
-    case TASKS_UNION:
-        return in_a || in_b;
-    case TASKS_MINUS:
-        return in_a && !in_b;
-    case TASKS_BOTH:
-        return in_a && in_b;
+    return tasks->range_count == 0 && tasks->word_count == 0;
+}
+
+size_t tasks_size(const struct tasks *tasks)
+{
+    return (tasks->range_count + tasks->word_count) * sizeof(*tasks->cells);
+}
+
+uint32_t tasks_first(const struct tasks *tasks)
+{
+    return tasks->word_count > 0
+               ? tasks->base * WORD + (uint32_t)__builtin_ctzll(tasks->cells[0])
+               : ranges_of(tasks)[0].first;
+}
+
+uint32_t tasks_last(const struct tasks *tasks)
+{
+    size_t words = tasks->word_count;
+
+    return words > 0 ? (tasks->base + (uint32_t)words) * WORD - 1 -
+                           (uint32_t)__builtin_clzll(tasks->cells[words - 1])
+                     : ranges_of(tasks)[tasks->range_count - 1].last;
+}
+
+struct tasks_cursor tasks_begin(const struct tasks *tasks)
+{
+    return (struct tasks_cursor){.tasks = tasks};
+}
+
+/* The first bit at or after bit number `at` that is set, or with `invert` that
+ * is not; `end` if there is none. */
+static size_t find_bit(const struct tasks *tasks, size_t at, uint64_t invert)
+{
+    size_t end = tasks->word_count * WORD;
+    uint64_t word;
+
+    while (at < end) {
+        word = (tasks->cells[at / WORD] ^ invert) >> at % WORD;
+        if (word)
+            return at + (size_t)__builtin_ctzll(word);
+        at += WORD - at % WORD;
     }
-    return false;
+    return end;
 }
 
-/* Where `set` next changes, at or after `at`; its range `i` is the next one. */
-static uint32_t next_change(const struct tasks *set, size_t i, uint32_t at)
+bool tasks_next(struct tasks_cursor *cursor)
 {
-    if (i == set->range_count)
-        return UINT32_MAX;
-    return at < set->ranges[i].first ? set->ranges[i].first
-                                     : set->ranges[i].last + 1;
+    const struct tasks *tasks = cursor->tasks;
+    size_t first;
+
+    if (tasks->word_count == 0) {
+        if (cursor->next == tasks->range_count)
+            return false;
+        cursor->range = ranges_of(tasks)[cursor->next++];
+        return true;
+    }
+    first = find_bit(tasks, cursor->next, 0);
+    if (first == tasks->word_count * WORD)
+        return false;
+    cursor->next = find_bit(tasks, first, UINT64_MAX);
+    cursor->range.first = tasks->base * WORD + (uint32_t)first;
+    cursor->range.last = tasks->base * WORD + (uint32_t)cursor->next - 1;
+    return true;
 }
 
-static bool range_holds(const struct tasks *set, size_t i, uint32_t at)
+/* Join, subtract or intersect two sets of ranges. Between two changes,
+ * membership in both is constant. */
+static void merge_ranges(struct tasks *tasks,
+                         enum tasks_op op,
+                         const struct tasks *a,
+                         const struct tasks *b)
 {
-    return i < set->range_count && at >= set->ranges[i].first;
+    const struct tasks_range *x = ranges_of(a), *x_end = x + a->range_count;
+    const struct tasks_range *y = ranges_of(b), *y_end = y + b->range_count;
+    uint32_t at = 0;
+
+    while (x < x_end || y < y_end) {
+        bool in_x = x < x_end && at >= x->first;
+        bool in_y = y < y_end && at >= y->first;
+        uint32_t end = UINT32_MAX;
+
+        if (x < x_end)
+            end = in_x ? x->last + 1 : x->first;
+        if (y < y_end && (in_y ? y->last + 1 : y->first) < end)
+            end = in_y ? y->last + 1 : y->first;
+        if (end > at && (op == TASKS_UNION   ? in_x || in_y
+                         : op == TASKS_MINUS ? in_x && !in_y
+                                             : in_x && in_y))
+            set_add(tasks, at, end - 1);
+        at = end;
+        x += x < x_end && at > x->last;
+        y += y < y_end && at > y->last;
+    }
+}
+
+/* Apply word number `at` of the second set, whose tasks are those of `bits`, to
+ * the bitmap, which is the first one or, for TASKS_BOTH, empty: `from` is the
+ * first one then. */
+static void apply_word(struct tasks *bitmap,
+                       enum tasks_op op,
+                       const struct tasks *from,
+                       uint32_t at,
+                       uint64_t bits)
+{
+    uint64_t *word = &bitmap->cells[at - bitmap->base];
+
+    if (op == TASKS_UNION)
+        *word |= bits;
+    else if (op == TASKS_MINUS)
+        *word &= ~bits;
+    else
+        *word |= from->cells[at - from->base] & bits;
+}
+
+/* Apply all of `set` that is within the bitmap. */
+static void apply_set(struct tasks *bitmap,
+                      enum tasks_op op,
+                      const struct tasks *from,
+                      const struct tasks *set)
+{
+    uint32_t base = bitmap->base, end = base + (uint32_t)bitmap->word_count;
+    uint32_t low = set->base > base ? set->base : base;
+    uint32_t high = set->base + (uint32_t)set->word_count;
+
+    if (high > end)
+        high = end;
+    for (uint32_t at = low; at < high; at++)
+        apply_word(bitmap, op, from, at, set->cells[at - set->base]);
+    for (size_t i = 0; i < set->range_count; i++) {
+        struct tasks_range range = ranges_of(set)[i];
+
+        for (uint32_t at = range.first / WORD > base ? range.first / WORD
+                                                     : base;
+             at <= range.last / WORD && at < end; at++)
+            apply_word(bitmap, op, from, at, mask_of(range, at));
+    }
+}
+
+/* Combine two sets, of which one at least is a bitmap; in TASKS_BOTH the first
+ * one is. */
+static int combine_words(struct tasks **out,
+                         enum tasks_op op,
+                         const struct tasks *a,
+                         const struct tasks *b)
+{
+    uint32_t first = tasks_first(a), last = tasks_last(a);
+    struct tasks *tasks;
+    int r;
+
+    if (op == TASKS_UNION && tasks_first(b) < first)
+        first = tasks_first(b);
+    if (op == TASKS_UNION && tasks_last(b) > last)
+        last = tasks_last(b);
+    r = set_make(&tasks, set_words(first, last));
+    if (r < 0)
+        return r;
+    tasks->base = first / WORD;
+    tasks->word_count = set_words(first, last);
+    if (op != TASKS_BOTH)
+        apply_set(tasks, TASKS_UNION, NULL, a);
+    apply_set(tasks, op, a, b);
+    *out = set_settle_words(tasks);
+    return 0;
 }
 
 int tasks_combine(struct tasks **out,
@@ -131,37 +344,44 @@ int tasks_combine(struct tasks **out,
                   struct tasks *a,
                   struct tasks *b)
 {
-    struct tasks *tasks = NULL;
-    size_t ia = 0;
-    size_t ib = 0;
-    uint32_t at = 0;
-    uint32_t end;
+    struct tasks *tasks;
     int r;
 
-    if (a == b && op != TASKS_MINUS) {
+    if (op == TASKS_BOTH && a->word_count == 0) {
+        tasks = a;
+        a = b;
+        b = tasks;
+    }
+    if ((a == b && op != TASKS_MINUS) ||
+        (tasks_is_empty(b) && op != TASKS_BOTH)) {
         *out = tasks_ref(a);
         return 0;
     }
+    if (tasks_is_empty(a)) {
+        *out = tasks_ref(op == TASKS_UNION ? b : a);
+        return 0;
+    }
+    if (a->word_count > 0 || b->word_count > 0)
+        return combine_words(out, op, a, b);
     r = set_make(&tasks, a->range_count + b->range_count);
     if (r < 0)
         return r;
-    /* Between two changes, membership in both is constant. */
-    while (ia < a->range_count || ib < b->range_count) {
-        uint32_t end_a = next_change(a, ia, at);
-        uint32_t end_b = next_change(b, ib, at);
-
-        end = end_a < end_b ? end_a : end_b;
-        if (end > at &&
-            wanted(op, range_holds(a, ia, at), range_holds(b, ib, at)))
-            set_add(tasks, at, end - 1);
-        at = end;
-        if (ia < a->range_count && at > a->ranges[ia].last)
-            ia++;
-        if (ib < b->range_count && at > b->ranges[ib].last)
-            ib++;
-    }
-    *out = tasks;
+    merge_ranges(tasks, op, a, b);
+    *out = set_settle_ranges(tasks);
     return 0;
+}
+
+/* Whether the operation can be done in the memory of `set`. */
+static bool is_in_place(const struct tasks *set,
+                        enum tasks_op op,
+                        const struct tasks *other)
+{
+    if (set->references > 1 || set->word_count == 0 || op == TASKS_BOTH ||
+        tasks_is_empty(other))
+        return false;
+    return op == TASKS_MINUS ||
+           (tasks_first(other) / WORD >= set->base &&
+            tasks_last(other) / WORD < set->base + set->word_count);
 }
 
 int tasks_change(struct tasks **set, enum tasks_op op, struct tasks *other)
@@ -169,6 +389,12 @@ int tasks_change(struct tasks **set, enum tasks_op op, struct tasks *other)
     struct tasks *result;
     int r;
 
+    if (is_in_place(*set, op, other)) {
+        apply_set(*set, op, NULL, other);
+        (*set)->count = 0;
+        *set = set_settle_words(*set);
+        return 0;
+    }
     r = tasks_combine(&result, op, *set, other);
     if (r < 0)
         return r;
@@ -179,305 +405,197 @@ int tasks_change(struct tasks **set, enum tasks_op op, struct tasks *other)
 
 uint32_t tasks_count(const struct tasks *tasks)
 {
+    struct tasks *counted = (struct tasks *)(uintptr_t)tasks;
+
+    if (tasks->count > 0)
+        return tasks->count;
+    for (size_t i = 0; i < tasks->word_count; i++)
+        counted->count += (uint32_t)__builtin_popcountll(tasks->cells[i]);
+    for (size_t i = 0; i < tasks->range_count; i++)
+        counted->count +=
+            ranges_of(tasks)[i].last - ranges_of(tasks)[i].first + 1;
     return tasks->count;
 }
 
-size_t tasks_range_count(const struct tasks *tasks)
+int tasks_renumber(struct tasks **out,
+                   const struct tasks *tasks,
+                   const uint32_t *numbers)
 {
-    return tasks->range_count;
+    struct tasks_range span = {UINT32_MAX, 0};
+    struct tasks_cursor at;
+    struct tasks *result;
+    uint32_t task;
+    int r;
+
+    for (at = tasks_begin(tasks); tasks_next(&at);)
+        for (task = at.range.first; task <= at.range.last; task++) {
+            if (numbers[task] < span.first)
+                span.first = numbers[task];
+            if (numbers[task] > span.last)
+                span.last = numbers[task];
+        }
+    if (span.first > span.last)
+        return set_make(out, 0);
+    r = set_make(&result, set_words(span.first, span.last));
+    if (r < 0)
+        return r;
+    result->base = span.first / WORD;
+    result->word_count = set_words(span.first, span.last);
+    for (at = tasks_begin(tasks); tasks_next(&at);)
+        for (task = at.range.first; task <= at.range.last; task++)
+            result->cells[numbers[task] / WORD - result->base] |=
+                UINT64_C(1) << numbers[task] % WORD;
+    *out = set_settle_words(result);
+    return 0;
+}
+
+/* The index of the first range that ends at or after `task`. */
+static size_t range_at(const struct tasks *tasks, uint32_t task)
+{
+    size_t low = 0, high = tasks->range_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (ranges_of(tasks)[middle].last < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t set_word(const struct tasks *tasks, uint32_t at)
+{
+    return at >= tasks->base && at - tasks->base < tasks->word_count
+               ? tasks->cells[at - tasks->base]
+               : 0;
+}
+
+/* Whether any of `range` is in `tasks`; with `all` whether all are. */
+static bool has_range(const struct tasks *tasks,
+                      struct tasks_range range,
+                      bool all)
+{
+    size_t i = range_at(tasks, range.first);
+
+    if (tasks->word_count == 0)
+        return i < tasks->range_count &&
+               (all ? ranges_of(tasks)[i].first <= range.first &&
+                          range.last <= ranges_of(tasks)[i].last
+                    : ranges_of(tasks)[i].first <= range.last);
+    for (uint32_t at = range.first / WORD; at <= range.last / WORD; at++) {
+        uint64_t mask = mask_of(range, at), word = set_word(tasks, at) & mask;
+
+        if (all ? word != mask : word != 0)
+            return !all;
+    }
+    return all;
 }
 
 bool tasks_has(const struct tasks *tasks, uint32_t task)
 {
-    for (size_t i = 0; i < tasks->range_count; i++)
-        if (tasks->ranges[i].first <= task && task <= tasks->ranges[i].last)
+    return has_range(tasks, (struct tasks_range){task, task}, true);
+}
+
+bool tasks_meet(const struct tasks *a, const struct tasks *b)
+{
+    struct tasks_cursor cursor = tasks_begin(a->word_count > 0 ? b : a);
+
+    if (a->word_count > 0 && b->word_count > 0) {
+        for (size_t i = 0; i < a->word_count; i++)
+            if (a->cells[i] & set_word(b, a->base + (uint32_t)i))
+                return true;
+        return false;
+    }
+    while (tasks_next(&cursor))
+        if (has_range(a->word_count > 0 ? a : b, cursor.range, false))
             return true;
     return false;
 }
 
-const struct tasks_range *tasks_ranges(const struct tasks *tasks)
+bool tasks_within(const struct tasks *a, const struct tasks *b)
 {
-    return tasks->ranges;
+    struct tasks_cursor cursor = tasks_begin(a);
+
+    if (a->word_count > 0 && b->word_count > 0) {
+        for (size_t i = 0; i < a->word_count; i++)
+            if (a->cells[i] & ~set_word(b, a->base + (uint32_t)i))
+                return false;
+        return true;
+    }
+    if (!tasks_is_empty(a) &&
+        has_range(b, (struct tasks_range){tasks_first(a), tasks_last(a)}, true))
+        return true;
+    while (tasks_next(&cursor))
+        if (!has_range(b, cursor.range, true))
+            return false;
+    return true;
+}
+
+/* Begin with both where they differ first, if they are bitmaps. */
+static void skip_equal(struct tasks_cursor *x, struct tasks_cursor *y)
+{
+    const struct tasks *a = x->tasks, *b = y->tasks;
+    size_t i = 0;
+
+    if (a->base != b->base)
+        return;
+    while (i < a->word_count && i < b->word_count && a->cells[i] == b->cells[i])
+        i++;
+    if (i > 0) /* the last equal task may be in ranges that differ */
+        x->next = y->next = i * WORD - 1;
 }
 
 int tasks_compare(const struct tasks *a, const struct tasks *b)
 {
+    struct tasks_cursor x = tasks_begin(a), y = tasks_begin(b);
+    bool more_x, more_y;
+
     if (a == b)
         return 0;
-    for (size_t i = 0; i < a->range_count && i < b->range_count; i++) {
-        const struct tasks_range *x = &a->ranges[i];
-        const struct tasks_range *y = &b->ranges[i];
-
-        if (x->first != y->first)
-            return x->first < y->first ? -1 : 1;
-        if (x->last != y->last)
-            return x->last < y->last ? -1 : 1;
+    skip_equal(&x, &y);
+    for (;;) {
+        more_x = tasks_next(&x);
+        more_y = tasks_next(&y);
+        if (!more_x || !more_y)
+            return more_x - more_y;
+        if (x.range.first != y.range.first)
+            return x.range.first < y.range.first ? -1 : 1;
+        if (x.range.last != y.range.last)
+            return x.range.last < y.range.last ? -1 : 1;
     }
-    return (a->range_count > b->range_count) -
-           (a->range_count < b->range_count);
 }
 
 bool tasks_equal(const struct tasks *a, const struct tasks *b)
 {
-    return a->count == b->count && tasks_compare(a, b) == 0;
+    return tasks_compare(a, b) == 0;
 }
 
-struct tasks_run tasks_next_run(const struct tasks *tasks, size_t *next)
+bool tasks_next_run(struct tasks_run *run, struct tasks_cursor *cursor)
 {
-    const struct tasks_range *ranges = tasks->ranges;
-    size_t i = *next;
-    size_t end = i + 1;
-    struct tasks_run run = {ranges[i].first, ranges[i].last, 1};
-    uint32_t stride = 0;
+    struct tasks_cursor ahead;
+    uint32_t stride = 0, last;
+    size_t count = 1;
 
-    while (run.first == run.last && end < tasks->range_count &&
-           ranges[end].first == ranges[end].last) {
-        uint32_t distance = ranges[end].first - ranges[end - 1].first;
+    if (!tasks_next(cursor))
+        return false;
+    *run = (struct tasks_run){cursor->range.first, cursor->range.last, 1};
+    last = run->first;
+    for (ahead = *cursor; run->first == run->last && tasks_next(&ahead);
+         *cursor = count >= 3 ? ahead : *cursor) {
+        uint32_t distance = ahead.range.first - last;
 
-        if (stride && distance != stride)
+        if (ahead.range.last > ahead.range.first ||
+            (count > 1 && distance != stride))
             break;
         stride = distance;
-        end++;
+        last = ahead.range.first;
+        count++;
     }
-    if (end - i >= 3) {
-        run.last = ranges[end - 1].last;
-        run.stride = stride;
-        *next = end;
-    } else {
-        *next = i + 1;
+    if (count >= 3) {
+        run->last = last;
+        run->stride = stride;
     }
-    return run;
-}
-
-/* Write `number` at `bytes`, unless that is NULL. Returns its length. */
-static size_t number_put(unsigned char *bytes, uint32_t number)
-{
-    size_t len = 0;
-
-    do {
-        unsigned char byte = number & 0x7f;
-
-        number >>= 7;
-        if (bytes)
-            bytes[len] = (unsigned char)(byte | (number ? 0x80 : 0));
-        len++;
-    } while (number);
-    return len;
-}
-
-/* Read a number at `*at`, which must have its shortest form. */
-static int number_get(uint32_t *out,
-                      const unsigned char *bytes,
-                      size_t len,
-                      size_t *at)
-{
-    uint64_t number = 0;
-    unsigned shift = 0;
-    unsigned char byte;
-
-    do {
-        if (*at == len || shift > 28)
-            return -EBADMSG;
-        byte = bytes[(*at)++];
-        number |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-    } while (byte & 0x80);
-    if (number > UINT32_MAX || (byte == 0 && shift > 7))
-        return -EBADMSG;
-    *out = (uint32_t)number;
-    return 0;
-}
-
-/* Write the runs at `bytes`, unless that is NULL. Returns their length. */
-static size_t runs_put(const struct tasks *tasks, unsigned char *bytes)
-{
-    uint32_t after = 0; /* end of the previous run */
-    size_t next = 0;
-    size_t len = 0;
-
-    while (next < tasks->range_count) {
-        struct tasks_run run = tasks_next_run(tasks, &next);
-        uint32_t steps = (run.last - run.first) / run.stride;
-        uint32_t strided = run.stride > 1;
-
-        len += number_put(bytes ? bytes + len : NULL, steps << 1 | strided);
-        len += number_put(bytes ? bytes + len : NULL, run.first - after);
-        if (strided)
-            len += number_put(bytes ? bytes + len : NULL, run.stride);
-        after = run.last + 1;
-    }
-    return len;
-}
-
-/* Length of the bitmap form; SIZE_MAX for the empty set. */
-static size_t bitmap_len(const struct tasks *tasks)
-{
-    uint32_t first;
-    uint32_t last;
-
-    if (!tasks->range_count)
-        return SIZE_MAX;
-    first = tasks->ranges[0].first;
-    last = tasks->ranges[tasks->range_count - 1].last;
-    return 1 + number_put(NULL, first) + (last - first) / 8 + 1;
-}
-
-static void bitmap_put(const struct tasks *tasks, unsigned char *bytes)
-{
-    uint32_t first = tasks->ranges[0].first;
-    size_t len = bitmap_len(tasks);
-    size_t head;
-
-    memset(bytes, 0, len);
-    head = number_put(bytes, BITMAP_MARK);
-    head += number_put(bytes + head, first);
-    for (size_t i = 0; i < tasks->range_count; i++) {
-        for (uint32_t task = tasks->ranges[i].first;
-             task <= tasks->ranges[i].last; task++)
-            bytes[head + (task - first) / 8] |=
-                (unsigned char)(1 << (task - first) % 8);
-    }
-}
-
-size_t tasks_packed_len(const struct tasks *tasks)
-{
-    size_t runs = runs_put(tasks, NULL);
-    size_t bitmap = bitmap_len(tasks);
-
-    return runs <= bitmap ? runs : bitmap;
-}
-
-void tasks_pack(const struct tasks *tasks, unsigned char *bytes)
-{
-    if (runs_put(tasks, NULL) <= bitmap_len(tasks))
-        runs_put(tasks, bytes);
-    else
-        bitmap_put(tasks, bytes);
-}
-
-/* Read a bitmap of `len` bytes, including its mark, into `tasks`, which has
- * room for a range in every second bit. */
-static int bitmap_get(struct tasks *tasks,
-                      const unsigned char *bytes,
-                      size_t len)
-{
-    size_t at = 1;
-    uint32_t first;
-    int r;
-
-    r = number_get(&first, bytes, len, &at);
-    if (r < 0)
-        return r;
-    if (first >= TASKS_MAX || (len - at) * 8 > TASKS_MAX - first + 7)
-        return -EBADMSG;
-    for (size_t bit = 0; bit < (len - at) * 8; bit++) {
-        if (!(bytes[at + bit / 8] & 1 << bit % 8))
-            continue;
-        if (first + bit >= TASKS_MAX)
-            return -EBADMSG;
-        set_add(tasks, first + (uint32_t)bit, first + (uint32_t)bit);
-    }
-    return 0;
-}
-
-/* Read one run at `*at`. */
-static int run_get(struct tasks_run *run,
-                   uint32_t after,
-                   const unsigned char *bytes,
-                   size_t len,
-                   size_t *at)
-{
-    uint32_t head;
-    uint32_t gap;
-    uint64_t last;
-    int r;
-
-    run->stride = 1;
-    r = number_get(&head, bytes, len, at);
-    if (r < 0)
-        return r;
-    r = number_get(&gap, bytes, len, at);
-    if (r < 0)
-        return r;
-    if (head & 1) {
-        r = number_get(&run->stride, bytes, len, at);
-        if (r < 0)
-            return r;
-    }
-    last = (uint64_t)after + gap + (uint64_t)(head >> 1) * run->stride;
-    if (last >= TASKS_MAX || (head & 1 && (run->stride < 2 || head >> 1 < 2)))
-        return -EBADMSG;
-    run->first = after + gap;
-    run->last = (uint32_t)last;
-    return 0;
-}
-
-/* Count the ranges of the runs, and add them to `tasks` unless that is NULL.
- * Returns the count, or a negative errno if the runs are malformed. */
-static long runs_get(struct tasks *tasks,
-                     const unsigned char *bytes,
-                     size_t len)
-{
-    struct tasks_run run = {0, 0, 1};
-    uint32_t after = 0;
-    long ranges = 0;
-    size_t at = 0;
-    int r;
-
-    while (at < len) {
-        r = run_get(&run, after, bytes, len, &at);
-        if (r < 0)
-            return r;
-        after = run.last + 1;
-        ranges += run.stride > 1 ? (run.last - run.first) / run.stride + 1 : 1;
-        if (!tasks)
-            continue;
-        if (run.stride == 1)
-            set_add(tasks, run.first, run.last);
-        else
-            for (uint32_t task = run.first; task <= run.last;
-                 task += run.stride)
-                set_add(tasks, task, task);
-    }
-    return ranges;
-}
-
-int tasks_unpack(struct tasks **out, const unsigned char *bytes, size_t len)
-{
-    struct tasks *tasks = NULL;
-    unsigned char *again = NULL;
-    bool bitmap = len > 0 && bytes[0] == BITMAP_MARK;
-    long ranges;
-    int r;
-
-    if (bitmap && len > TASKS_MAX / 8 + 8)
-        return -EBADMSG;
-    ranges = bitmap ? (long)len * 4 : runs_get(NULL, bytes, len);
-    if (ranges < 0)
-        return (int)ranges;
-    r = set_make(&tasks, (size_t)ranges);
-    if (r < 0)
-        return r;
-    r = bitmap ? bitmap_get(tasks, bytes, len)
-               : (int)(runs_get(tasks, bytes, len) < 0 ? -EBADMSG : 0);
-    if (r < 0)
-        goto out;
-    /* Only the canonical form is accepted: the bytes identify the set. */
-    r = -EBADMSG;
-    if (tasks_packed_len(tasks) != len)
-        goto out;
-    r = -ENOMEM;
-    again = malloc(len + 1);
-    if (!again)
-        goto out;
-    tasks_pack(tasks, again);
-    r = memcmp(again, bytes, len) == 0 ? 0 : -EBADMSG;
-    if (r < 0)
-        goto out;
-    *out = tasks;
-    tasks = NULL;
-out:
-    free(again);
-    tasks_free(tasks);
-    return r;
+    return true;
 }

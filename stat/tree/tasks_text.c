@@ -12,13 +12,13 @@ char *tasks_text(const struct tasks *tasks, char *text, size_t size)
 {
     const char *comma = "";
     size_t len = 0;
-    size_t next = 0;
+    struct tasks_cursor cursor = tasks_begin(tasks);
+    struct tasks_run run;
 
     text[0] = '\0';
-    while (next < tasks_range_count(tasks)) {
+    while (tasks_next_run(&run, &cursor)) {
         char piece[48];
-        struct tasks_run run = tasks_next_run(tasks, &next);
-        size_t room = next < tasks_range_count(tasks) ? 4 : 0; /* for ",..." */
+        size_t room = run.last < tasks_last(tasks) ? 4 : 0; /* for ",..." */
         int piece_len;
 
         if (run.stride > 1)

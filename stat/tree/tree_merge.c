@@ -137,7 +137,7 @@ static void end_add(struct tree *tree,
                     const struct tree_end *like,
                     struct tasks *tasks)
 {
-    if (tasks_count(tasks) == 0) {
+    if (tasks_is_empty(tasks)) {
         tasks_free(tasks);
         return;
     }
@@ -197,7 +197,8 @@ static int ends_join(struct tree *tree, struct span a, struct span b)
         if (r == 0 && order == 0)
             r = set_change(&set, TASKS_UNION, b.ends->tasks, b.less);
         for (uint32_t i = first; r == 0 && i < tree->end_count; i++)
-            r = tasks_change(&set, TASKS_MINUS, tree->ends[i].tasks);
+            if (tasks_meet(set, tree->ends[i].tasks))
+                r = tasks_change(&set, TASKS_MINUS, tree->ends[i].tasks);
         if (r == 0)
             end_add(tree, like, set);
         else
@@ -322,16 +323,17 @@ static int progress_add(struct tree *tree,
                         struct tasks *tasks)
 {
     uint32_t count = tree->progress_count, i = 0;
+    bool empty = tasks_is_empty(tasks);
     int r = 0;
 
     while (i < count &&
            (tree->progress[i].moved != moved || tree->progress[i].seen != seen))
         i++;
-    if (tasks_count(tasks) > 0 && i < count)
+    if (!empty && i < count)
         r = tasks_change(&tree->progress[i].tasks, TASKS_UNION, tasks);
-    else if (tasks_count(tasks) > 0)
+    else if (!empty)
         r = list_grow(&tree->progress, count, sizeof(*tree->progress));
-    if (r == 0 && tasks_count(tasks) > 0 && i == count)
+    if (r == 0 && !empty && i == count)
         tree->progress[tree->progress_count++] =
             (struct tree_progress){moved, seen, tasks_ref(tasks)};
     tasks_free(tasks);
@@ -352,13 +354,11 @@ static int progress_meet(struct tree *tree,
     struct tasks *both;
     int r;
 
+    if (!tasks_meet(*rest, theirs->tasks))
+        return 0;
     r = tasks_combine(&both, TASKS_BOTH, *rest, theirs->tasks);
     if (r < 0)
         return r;
-    if (tasks_count(both) == 0) {
-        tasks_free(both);
-        return 0;
-    }
     r = tasks_change(rest, TASKS_MINUS, both);
     if (mode == DIFFERENCE && moved <= theirs->moved && seen <= theirs->seen) {
         tasks_free(both);
@@ -449,6 +449,8 @@ static int rivals_add(struct tasks **known, struct tasks *a, struct tasks *b)
     struct tasks *both;
     int r;
 
+    if (!tasks_meet(a, b))
+        return 0;
     r = tasks_combine(&both, TASKS_BOTH, a, b);
     if (r == 0 && *known)
         r = tasks_change(&both, TASKS_UNION, *known);
@@ -456,10 +458,6 @@ static int rivals_add(struct tasks **known, struct tasks *a, struct tasks *b)
         return r;
     tasks_free(*known);
     *known = both;
-    if (tasks_count(both) == 0) {
-        tasks_free(both);
-        *known = NULL;
-    }
     return 0;
 }
 

@@ -21,9 +21,11 @@
  *   stops: count; task, microseconds of each */
 #define TREE_FORMAT "%auc"
 
-/* A strided set of a few bytes may have millions of ranges. The sets of a tree
- * together may have this many, plus four for each byte, as bitmaps have. */
-#define RANGES_MAX (2 * (uint64_t)TASKS_MAX)
+/* A strided set of a few bytes takes megabytes in memory. The sets of a tree
+ * together may take this many bytes, plus some for each byte of the packet, as
+ * bitmaps do. */
+#define SETS_MAX      (8 * (uint64_t)TASKS_MAX)
+#define SETS_PER_BYTE 32
 
 /* Bytes of the longest number. */
 #define NUMBER_MAX 10
@@ -218,7 +220,7 @@ out:
 struct reader {
     const unsigned char *at;
     size_t left;
-    uint64_t ranges; /* how many more ranges sets may have */
+    uint64_t size; /* how many more bytes sets may take */
     bool failed;
 };
 
@@ -377,7 +379,7 @@ static int read_sets(struct sets *read, struct reader *reader)
 {
     uint32_t i, most = read_count(reader, 2);
     struct tasks **sets = calloc((size_t)most + 1, sizeof(struct tasks *));
-    uint64_t ranges;
+    size_t size;
     int r;
 
     if (!sets)
@@ -392,11 +394,11 @@ static int read_sets(struct sets *read, struct reader *reader)
         if (r < 0)
             return r;
         read->count++;
-        ranges = tasks_range_count(sets[i]);
-        if (ranges > reader->ranges ||
+        size = tasks_size(sets[i]);
+        if (size > reader->size ||
             (i > 0 && tasks_compare(sets[i - 1], sets[i]) >= 0))
             return -EBADMSG;
-        reader->ranges -= ranges;
+        reader->size -= size;
         reader->at += len;
         reader->left -= len;
     }
@@ -409,30 +411,21 @@ static struct tasks *read_set(struct reader *reader, const struct sets *sets)
     uint64_t number = read_number(reader, UINT32_MAX);
 
     return !reader->failed && number < sets->count &&
-                   tasks_count(sets->list[number]) > 0
+                   !tasks_is_empty(sets->list[number])
                ? sets->list[number]
                : NULL;
 }
 
-/* Whether none of `tasks` is in an end of the last end's node. */
-static int is_disjoint(const struct tree *tree, struct tasks *tasks)
+/* Whether none of `tasks` is in an earlier end of the last end's node. */
+static bool is_disjoint(const struct tree *tree, const struct tasks *tasks)
 {
     const struct tree_end *last = &tree->ends[tree->end_count - 1];
     const struct tree_end *end = last;
-    struct tasks *both;
-    uint32_t count;
-    int r;
 
-    while (end-- > tree->ends && end->node == last->node) {
-        r = tasks_combine(&both, TASKS_BOTH, end->tasks, tasks);
-        if (r < 0)
-            return r;
-        count = tasks_count(both);
-        tasks_free(both);
-        if (count)
-            return -EBADMSG;
-    }
-    return 0;
+    while (end-- > tree->ends && end->node == last->node)
+        if (tasks_meet(end->tasks, tasks))
+            return false;
+    return true;
 }
 
 /* Read the thread ids of an end: as many as it has threads. Borrowed. Returns
@@ -454,7 +447,6 @@ static int read_ends(struct tree *tree,
                      const struct sets *tids)
 {
     uint32_t count = read_count(reader, 5), node = 0, i;
-    int r;
 
     if (count > 0 && tree->node_count == 0)
         return -EBADMSG;
@@ -478,11 +470,9 @@ static int read_ends(struct tree *tree,
         tasks_ref(end->tids);
         tree->end_count++;
         if (i > 0 && end[-1].node == node &&
-            tree_end_compare(&end[-1], end) <= 0)
+            (tree_end_compare(&end[-1], end) <= 0 ||
+             !is_disjoint(tree, end->tasks)))
             return -EBADMSG;
-        r = is_disjoint(tree, end->tasks);
-        if (r < 0)
-            return r;
     }
     return reader->failed ? -EBADMSG : 0;
 }
@@ -493,7 +483,7 @@ static int read_progress(struct tree *tree,
                          const struct sets *sets,
                          struct tasks **known)
 {
-    uint32_t count = read_count(reader, 3), i, before = 0;
+    uint32_t count = read_count(reader, 3), i;
     int r;
 
     if (make_room(&tree->progress, count, sizeof(*tree->progress)) < 0)
@@ -512,12 +502,11 @@ static int read_progress(struct tree *tree,
         tree->progress_count++;
         if (i > 0 && tree_progress_compare(progress - 1, progress) >= 0)
             return -EBADMSG;
+        if (tasks_meet(*known, progress->tasks))
+            return -EBADMSG;
         r = tasks_change(known, TASKS_UNION, progress->tasks);
         if (r < 0)
             return r;
-        if (tasks_count(*known) != before + tasks_count(progress->tasks))
-            return -EBADMSG;
-        before = tasks_count(*known);
     }
     return reader->failed ? -EBADMSG : 0;
 }
@@ -549,19 +538,11 @@ static int check_tree(struct tree *tree,
 {
     uint32_t strings = tree->string_count, frames = tree->frame_count;
     uint32_t nodes = tree->node_count, i;
-    struct tasks *rest;
-    uint32_t count;
     int r;
 
-    for (i = 0; i < sets->count; i++) {
-        r = tasks_combine(&rest, TASKS_MINUS, sets->list[i], known);
-        if (r < 0)
-            return r;
-        count = tasks_count(rest);
-        tasks_free(rest);
-        if (count)
+    for (i = 0; i < sets->count; i++)
+        if (!tasks_within(sets->list[i], known))
             return -EBADMSG;
-    }
     r = tree_tidy(tree);
     if (r < 0)
         return r;
@@ -584,7 +565,7 @@ int tree_unpack(struct tree **out, const struct cop_packet *packet)
     if (r < 0)
         return r;
     reader.left = len;
-    reader.ranges = RANGES_MAX + 4 * (uint64_t)len;
+    reader.size = SETS_MAX + SETS_PER_BYTE * (uint64_t)len;
     r = tree_new(&tree, &(struct tree_size){0});
     if (r == 0)
         r = tasks_new(&known, NULL, 0);

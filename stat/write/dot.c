@@ -62,19 +62,22 @@ static int write_node(FILE *file, const struct report *report, uint32_t node)
 /* Write the set as STAT reads it from an edge. */
 static void write_bv(FILE *file, const struct tasks *set)
 {
-    const struct tasks_range *ranges = tasks_ranges(set);
-    size_t count = tasks_range_count(set);
+    struct tasks_cursor at = tasks_begin(set);
+    const char *before = "";
+    size_t count = 0;
 
+    while (count <= BV_RANGES_MAX && tasks_next(&at))
+        count++;
     if (count > BV_RANGES_MAX) {
         fprintf(file, "bv=\"(null)\", count=\"%u\", rep=\"%u\"",
-                tasks_count(set), ranges[0].first);
+                tasks_count(set), tasks_first(set));
         return;
     }
     fputs("bv=\"[", file);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(file, "%s%u", i ? "," : "", ranges[i].first);
-        if (ranges[i].last > ranges[i].first)
-            fprintf(file, "-%u", ranges[i].last);
+    for (at = tasks_begin(set); tasks_next(&at); before = ",") {
+        fprintf(file, "%s%u", before, at.range.first);
+        if (at.range.last > at.range.first)
+            fprintf(file, "-%u", at.range.last);
     }
     fputs("]\"", file);
 }

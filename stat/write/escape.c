@@ -149,9 +149,13 @@ int escape_short(FILE *file,
 
 int escape_tasks(FILE *file, const struct tasks *tasks)
 {
-    size_t size = RANGE_TEXT * (tasks_range_count(tasks) + 1);
-    char *text = malloc(size);
+    struct tasks_cursor at = tasks_begin(tasks);
+    size_t size = RANGE_TEXT;
+    char *text;
 
+    while (tasks_next(&at))
+        size += RANGE_TEXT;
+    text = malloc(size);
     if (!text)
         return -ENOMEM;
     fputs(tasks_text(tasks, text, size), file);

@@ -74,7 +74,12 @@ static void check_laws(struct tasks *a, struct tasks *b)
 
 static bool is_tried(const struct tasks *set)
 {
-    return tasks_range_count(set) <= RANGES_MAX;
+    struct tasks_cursor at = tasks_begin(set);
+    size_t ranges = 0;
+
+    while (ranges <= RANGES_MAX && tasks_next(&at))
+        ranges++;
+    return ranges <= RANGES_MAX;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -94,7 +99,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         check_packed(a);
     }
     if (tasks_unpack(&b, data + 1 + first, packed_len) == 0 && is_tried(b)) {
-        must(tasks_packed_len(b) == packed_len);
         check_text(b);
         check_packed(b);
     }

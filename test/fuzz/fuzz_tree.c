@@ -1,14 +1,14 @@
 /* fuzz_tree.c - arbitrary packed trees of stacks: an accepted tree can be
  * packed and read again, and two trees can be merged. An input is the length of
- * the first tree in two bytes, little-endian, and both trees. Sets of millions
- * of ranges are only read: the rest would take seconds. */
+ * the first tree in two bytes, little-endian, and both trees. Sets of
+ * megabytes are only read: the rest would take seconds. */
 #include <stdlib.h>
 
 #include "stat/request.h"
 #include "stat/tree/tree.h"
 
-/* The most ranges of a tree's sets on which everything is tried. */
-#define RANGES_MAX 100000
+/* The most bytes of a tree's sets on which everything is tried. */
+#define SETS_MAX 800000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -21,16 +21,16 @@ static void must(bool holds)
 
 static bool is_tried(const struct tree *tree)
 {
-    size_t ranges = 0;
+    size_t size = 0;
 
     for (uint32_t i = 0; i < tree->end_count; i++)
-        ranges += tasks_range_count(tree->ends[i].tasks);
+        size += tasks_size(tree->ends[i].tasks);
     for (uint32_t i = 0; i < tree->progress_count; i++)
-        ranges += tasks_range_count(tree->progress[i].tasks);
-    return ranges <= RANGES_MAX;
+        size += tasks_size(tree->progress[i].tasks);
+    return size <= SETS_MAX;
 }
 
-/* The tree of these bytes; NULL if invalid, or with too many ranges. */
+/* The tree of these bytes; NULL if invalid, or with too large sets. */
 static struct tree *tree_of(const uint8_t *bytes, size_t len)
 {
     struct tree *tree = NULL, *again;

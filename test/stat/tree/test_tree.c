@@ -246,10 +246,10 @@ static void put(unsigned char *bytes, uint32_t *len, uint32_t number)
 }
 
 /* A packet with the set of all tasks, and `count` sets of every second task;
- * each of these sets is a few bytes in the packet, and 64 MB in memory. */
+ * each of these sets is a few bytes in the packet, and 2 MB in memory. */
 static struct cop_packet *strided_sets(uint32_t count)
 {
-    unsigned char bytes[256] = {0};
+    unsigned char bytes[1024] = {0};
     struct cop_packet *packet;
     uint32_t len = 4, i; /* no stop, strings, frames, nodes */
 
@@ -274,16 +274,16 @@ static struct cop_packet *strided_sets(uint32_t count)
     return packet;
 }
 
-/* Six bytes can be a set of 64 MB: the sets of a packet have a common limit. */
+/* Six bytes can be a set of 2 MB: the sets of a packet have a common limit. */
 TEST(sets_together_have_a_limit)
 {
-    struct cop_packet *packet = strided_sets(2);
+    struct cop_packet *packet = strided_sets(20);
     struct tree *tree;
 
     CHECK_OK(tree_unpack(&tree, packet));
     tree_free(tree);
     cop_packet_free(packet);
-    packet = strided_sets(5);
+    packet = strided_sets(80);
     CHECK_IS(tree_unpack(&tree, packet), -EBADMSG);
     cop_packet_free(packet);
 }
