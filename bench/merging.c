@@ -64,14 +64,21 @@ int merging_run(struct merging *merging,
 {
     struct cop_packet *packet = NULL;
     struct tree *tree = NULL, *expected = NULL;
-    double start = duel_now_s();
+    uint32_t *numbers = NULL;
+    double start;
     int r;
 
-    r = cop_stream_send(merging->stream, SYNTHETIC_TAG_GO, "%ud", UINT32_C(1));
+    r = synthetic_numbers(&numbers, job);
+    start = duel_now_s();
+    if (r == 0)
+        r = cop_stream_send(merging->stream, SYNTHETIC_TAG_GO, "%ud",
+                            UINT32_C(1));
     if (r == 0)
         r = cop_stream_receive(merging->stream, &packet, TIMEOUT_MS);
     if (r == 0)
         r = tree_unpack(&tree, packet);
+    if (r == 0 && numbers)
+        r = tree_renumber(tree, numbers, job->tasks);
     if (r == 0)
         r = sample_add(merge, (duel_now_s() - start) * 1e3);
     if (r == 0)
@@ -87,6 +94,7 @@ int merging_run(struct merging *merging,
     cop_packet_free(packet);
     tree_free(tree);
     tree_free(expected);
+    free(numbers);
     return r;
 }
 

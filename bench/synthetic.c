@@ -100,11 +100,17 @@ int synthetic_parse(struct synthetic *job,
     return r;
 }
 
+/* The task that is outlier number `i`. */
+static uint32_t outlier_task(const struct synthetic *job, uint32_t i)
+{
+    return (uint32_t)(draw_number(job->seed, 2, i) % job->tasks);
+}
+
 /* The number of the outlier that the task is, counted from 1; 0: none. */
 static uint32_t outlier_of(const struct synthetic *job, uint32_t task)
 {
     for (uint32_t i = 0; i < job->outliers; i++)
-        if (draw_number(job->seed, 2, i) % job->tasks == task)
+        if (outlier_task(job, i) == task)
             return i + 1;
     return 0;
 }
@@ -226,9 +232,8 @@ static int put_groups(struct build *build,
             r = put_group(build, job, i, 0, &groups[i]);
     for (uint32_t i = 0; r == 0 && i < job->outliers; i++)
         if (outliers[i].count > 0)
-            r = put_group(build, job,
-                          class_of(job, outliers[i].ranges[0].first), i + 1,
-                          &outliers[i]);
+            r = put_group(build, job, class_of(job, outlier_task(job, i)),
+                          i + 1, &outliers[i]);
     return r;
 }
 
@@ -239,12 +244,39 @@ static void groups_free(struct group *groups, uint32_t count)
     free(groups);
 }
 
+/* How many tasks the daemons before `daemon` have in cyclic placement. */
+static uint32_t before_daemon(const struct synthetic *job, uint32_t daemon)
+{
+    uint32_t rest = job->tasks % job->daemons;
+
+    return daemon * (job->tasks / job->daemons) +
+           (daemon < rest ? daemon : rest);
+}
+
+int synthetic_numbers(uint32_t **out, const struct synthetic *job)
+{
+    uint32_t *numbers, task;
+
+    *out = NULL;
+    if (!job->cyclic)
+        return 0;
+    numbers = calloc(job->tasks, sizeof(*numbers));
+    if (!numbers)
+        return -ENOMEM;
+    for (task = 0; task < job->tasks; task++)
+        numbers[before_daemon(job, task % job->daemons) + task / job->daemons] =
+            task;
+    *out = numbers;
+    return 0;
+}
+
 int synthetic_tree(struct tree **out,
                    const struct synthetic *job,
                    uint32_t daemon)
 {
     uint64_t tasks = job->tasks, daemons = job->daemons;
     uint64_t first = 0, end = tasks, step = 1, task;
+    uint32_t number = 0;
     struct group *groups = calloc(job->classes, sizeof(*groups));
     struct group *outliers =
         calloc((size_t)job->outliers + 1, sizeof(*outliers));
@@ -255,18 +287,20 @@ int synthetic_tree(struct tree **out,
     if (daemon != SYNTHETIC_ALL && job->cyclic) {
         first = daemon;
         step = daemons;
+        number = before_daemon(job, daemon);
     } else if (daemon != SYNTHETIC_ALL) {
         first = daemon * tasks / daemons;
         end = (daemon + 1) * tasks / daemons;
+        number = (uint32_t)first;
     }
-    for (task = first; r == 0 && task < end; task += step) {
+    for (task = first; r == 0 && task < end; task += step, number++) {
         uint32_t outlier = outlier_of(job, (uint32_t)task);
 
-        r = group_add(&all, (uint32_t)task);
+        r = group_add(&all, number);
         if (r == 0)
             r = group_add(outlier ? &outliers[outlier - 1]
                                   : &groups[class_of(job, (uint32_t)task)],
-                          (uint32_t)task);
+                          number);
     }
     if (r == 0)
         r = put_groups(build, job, groups, outliers, &all);

@@ -41,8 +41,13 @@ int synthetic_parse(struct synthetic *job,
 /* In place of a daemon's number: all daemons. */
 #define SYNTHETIC_ALL UINT32_MAX
 
-/* Make the tree of the tasks of daemon number `daemon`, counted from 0, or of
- * all tasks. Returns 0 or -ENOMEM. */
+/* Make the tree of all tasks, or of those of daemon number `daemon`, counted from
+ * 0. There tasks are numbered by daemon: see synthetic_numbers(). Returns 0 or
+ * -ENOMEM. */
 int synthetic_tree(struct tree **out,
                    const struct synthetic *job,
                    uint32_t daemon);
+
+/* Make the array of the tasks, those of each daemon after those of the one
+ * before, for tree_renumber(). NULL: it is 0, 1, 2, ... Returns 0 or -ENOMEM. */
+int synthetic_numbers(uint32_t **out, const struct synthetic *job);

@@ -9,7 +9,7 @@
 #include "stat/tree/role.h"
 #include "stat/tree/tasks.h"
 
-#define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %aud %ad"
+#define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %ad"
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"
 #define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud %aud"
 #define FIND_FORMAT     "%aud %as %as %as"
@@ -20,47 +20,35 @@
 
 int request_pack(struct cop_packet **out, const struct request *request)
 {
-    return cop_packet_new(out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot,
-                          request->samples, request->interval_ms,
-                          request->sample_ms, request->stop_ms,
-                          request->max_stop_ms, request->flags,
-                          request->daemons, request->task_count, request->tasks,
-                          request->tasks ? request->task_count : 0,
-                          request->pids, request->task_count);
-}
-
-uint32_t request_task(const struct request *request, uint32_t index)
-{
-    return request->tasks ? request->tasks[index] : index;
+    return cop_packet_new(
+        out, STAT_TAG_REQUEST, REQUEST_FORMAT, request->boot, request->samples,
+        request->interval_ms, request->sample_ms, request->stop_ms,
+        request->max_stop_ms, request->flags, request->daemons,
+        request->task_count, request->pids, request->task_count);
 }
 
 int request_unpack(struct request *request, const struct cop_packet *packet)
 {
     struct request read;
-    uint32_t pid_count, number_count;
+    uint32_t pid_count;
     int r;
 
     r = cop_packet_unpack(packet, REQUEST_FORMAT, &read.boot, &read.samples,
                           &read.interval_ms, &read.sample_ms, &read.stop_ms,
                           &read.max_stop_ms, &read.flags, &read.daemons,
-                          &read.task_count, &read.tasks, &number_count,
-                          &read.pids, &pid_count);
+                          &read.task_count, &read.pids, &pid_count);
     if (r < 0)
         return r;
-    if (number_count == 0)
-        read.tasks = NULL;
-    if (read.task_count != pid_count ||
-        (read.tasks && read.task_count != number_count) ||
-        read.task_count > TASKS_MAX || read.samples == 0 ||
+    if (read.task_count != pid_count || read.task_count > TASKS_MAX ||
+        read.samples == 0 ||
         (read.samples > REQUEST_SAMPLES_MAX &&
          read.samples != REQUEST_FOLLOW) ||
         read.interval_ms > REQUEST_INTERVAL_MAX_MS || read.max_stop_ms == 0 ||
         read.max_stop_ms > REQUEST_MAX_STOP_MS || read.flags > REQUEST_FLAGS)
         return -EBADMSG;
-    for (uint32_t i = 0; i < pid_count; i++) {
-        if (read.pids[i] <= 0 || request_task(&read, i) >= TASKS_MAX)
+    for (uint32_t i = 0; i < pid_count; i++)
+        if (read.pids[i] <= 0)
             return -EBADMSG;
-    }
     *request = read;
     return 0;
 }

@@ -45,7 +45,9 @@ enum request_flags {
 };
 
 /* A request to sample, the same for all daemons: process i has pid pids[i], is
- * task tasks[i], and belongs to the daemon of rank daemons[i]. */
+ * task i, and belongs to the daemon of rank daemons[i]. The processes of a daemon
+ * are neighbours, so that on the way up its sets of tasks are ranges; coppice-stat
+ * then gives the tasks their numbers. */
 struct request {
     const char *boot;     /* boot id of the kernel on which the pids are valid;
                              "": each daemon's own */
@@ -57,7 +59,6 @@ struct request {
     uint32_t flags;       /* of enum request_flags */
     uint32_t task_count;
     const uint32_t *daemons;
-    const uint32_t *tasks; /* task of each process; NULL: process i is task i */
     const int32_t *pids;
 };
 
@@ -68,9 +69,6 @@ int request_pack(struct cop_packet **out, const struct request *request);
  * 0, -EINVAL if it is no request, -EBADMSG if its values are not sensible, or
  * -ENOMEM. */
 int request_unpack(struct request *request, const struct cop_packet *packet);
-
-/* The task number of process `index`. */
-uint32_t request_task(const struct request *request, uint32_t index);
 
 /* A request to find processes: entry i asks the daemon of rank daemons[i] for
  * the processes named names[i] of user users[i] ("": any), or for those of the

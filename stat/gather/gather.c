@@ -32,13 +32,61 @@
 #define SHUTDOWN_MS       5000
 #define SHUTDOWN_AFTER_MS 1000
 
-/* Send the request with the daemon of each task. */
-static int send_request(struct cop_stream *stream,
-                        const struct daemons *daemons,
-                        const struct targets *targets,
-                        const struct gather_options *options)
+/* A process and the rank of its daemon. */
+struct placed {
+    uint32_t daemon;
+    uint32_t index;
+};
+
+static int by_daemon(const void *a, const void *b)
 {
+    const struct placed *x = a;
+    const struct placed *y = b;
+
+    if (x->daemon != y->daemon)
+        return x->daemon < y->daemon ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Write the daemons and the pids of all processes in the order of daemons, and
+ * the numbers of their tasks into `gathering`. Returns 0 or -ENOMEM. */
+static int order_targets(uint32_t *ranks,
+                         int32_t *pids,
+                         struct gathering *gathering)
+{
+    const struct targets *targets = gathering->targets;
+    struct placed *order = calloc((size_t)targets->count + 1, sizeof(*order));
+    bool needed = false;
+
+    gathering->numbers = calloc((size_t)targets->count + 1, sizeof(uint32_t));
+    if (!order || !gathering->numbers) {
+        free(order);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < targets->count; i++)
+        order[i] = (struct placed){daemons_of_target(gathering->daemons, i), i};
+    qsort(order, targets->count, sizeof(*order), by_daemon);
+    for (uint32_t i = 0; i < targets->count; i++) {
+        ranks[i] = order[i].daemon;
+        pids[i] = targets->pids[order[i].index];
+        gathering->numbers[i] = targets->tasks[order[i].index];
+        needed |= gathering->numbers[i] != i;
+    }
+    free(order);
+    if (!needed) {
+        free(gathering->numbers);
+        gathering->numbers = NULL;
+    }
+    return 0;
+}
+
+/* Send the request with the daemon of each process. */
+static int send_request(struct gathering *gathering)
+{
+    const struct gather_options *options = gathering->options;
+    const struct targets *targets = gathering->targets;
     uint32_t *ranks = calloc((size_t)targets->count + 1, sizeof(*ranks));
+    int32_t *pids = calloc((size_t)targets->count + 1, sizeof(*pids));
     struct request request = {.samples = options->watch_ms > 0
                                              ? REQUEST_SAMPLES_MAX
                                              : options->samples,
@@ -49,13 +97,15 @@ static int send_request(struct cop_stream *stream,
                                        (options->full ? REQUEST_NATIVE : 0),
                               .task_count = targets->count,
                               .daemons = ranks,
-                              .tasks = targets->ranked ? targets->tasks : NULL,
-                              .pids = targets->pids};
+                              .pids = pids};
     struct cop_packet *packet = NULL;
     char boot[REQUEST_BOOT_SIZE] = "";
     int r = -ENOMEM;
 
-    if (!ranks)
+    if (!ranks || !pids)
+        goto out;
+    r = order_targets(ranks, pids, gathering);
+    if (r < 0)
         goto out;
     if (targets->host_count <= 1)
         request_boot(boot);
@@ -67,25 +117,24 @@ static int send_request(struct cop_stream *stream,
     request.stop_ms = request.sample_ms / STOP_PART;
     if (request.stop_ms > GATHERING_STOP_MS)
         request.stop_ms = GATHERING_STOP_MS;
-    for (uint32_t i = 0; i < targets->count; i++)
-        ranks[i] = daemons_of_target(daemons, i);
     r = request_pack(&packet, &request);
     if (r == 0)
-        r = cop_stream_send_packet(stream, packet);
+        r = cop_stream_send_packet(gathering->stream, packet);
 out:
     cop_packet_free(packet);
     free(ranks);
+    free(pids);
     return r;
 }
 
-/* Join all waiting packets of `stream` to `*tree`. */
-static int join_waiting(struct tree **tree, struct cop_stream *stream)
+/* Join all waiting packets of samples to `*tree`. */
+static int join_waiting(struct gathering *gathering, struct tree **tree)
 {
     struct cop_packet *packet;
     int r;
 
-    while ((r = gathering_receive(stream, &packet, 0)) == 0) {
-        r = gathering_join(tree, packet);
+    while ((r = gathering_receive(gathering->stream, &packet, 0)) == 0) {
+        r = gathering_join(gathering, tree, packet);
         cop_packet_free(packet);
         if (r < 0)
             return r;
@@ -198,7 +247,7 @@ static int follow_samples(struct gathering *gathering, struct tree **tree)
         r = await_sample(gathering, &packet, quiet_ms(gathering, pause_ms));
         if (r != 0)
             break;
-        r = gathering_join(tree, packet);
+        r = gathering_join(gathering, tree, packet);
         if (r == 0 && gathering_note(gathering, packet)) {
             if (pause_ms < clock_now_ms() - last_ms)
                 pause_ms = clock_now_ms() - last_ms;
@@ -243,7 +292,7 @@ static int await_answer(struct gathering *gathering, struct tree **tree)
     if (r > 0)
         cop_error_set(late, -ECONNRESET, "a link was lost on the way");
     gathering->is_answered = r == 0;
-    r = join_waiting(tree, gathering->stream);
+    r = join_waiting(gathering, tree);
     gathering_events(gathering);
     return r;
 }
@@ -345,13 +394,14 @@ static int gather_stacks(struct tree **tree,
         r = cop_error_set(error, -ESRCH,
                           "no process was found: check names, users and hosts");
     if (r == 0)
-        r = send_request(gathering.stream, daemons, targets, options);
+        r = send_request(&gathering);
     if (r == 0)
         r = take_samples(&gathering, tree);
     if (r == 0)
         r = complete_tree(&gathering, tree, options->say);
     known_fini(&gathering.known);
     names_free(gathering.files);
+    free(gathering.numbers);
     return r;
 }
 

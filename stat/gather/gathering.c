@@ -111,13 +111,17 @@ uint64_t gathering_due_ms(const struct gathering *gathering, uint64_t pause_ms)
            gathering_frozen_ms(options) + slow_ms;
 }
 
-int gathering_join(struct tree **tree, const struct cop_packet *packet)
+int gathering_join(struct gathering *gathering,
+                   struct tree **tree,
+                   const struct cop_packet *packet)
 {
     struct tree *more = NULL;
     struct tree *both = NULL;
     int r;
 
     r = tree_unpack(&more, packet);
+    if (r == 0 && gathering->numbers)
+        r = tree_renumber(more, gathering->numbers, gathering->targets->count);
     if (r == 0)
         r = tree_join(&both, *tree, more);
     tree_free(more);

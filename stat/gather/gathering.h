@@ -31,6 +31,8 @@ struct gathering {
     const struct gather_options *options;
     struct cop_stream *stream;  /* of requests and samples */
     struct cop_stream *answers; /* of questions and names */
+    uint32_t *numbers; /* of the tasks in the order of the request; NULL: 0, 1,
+                          2, ... */
     struct known known;
     struct names *files; /* names from files of this host; NULL: not yet */
     uint64_t sample;     /* last one; may lack frozen daemons */
@@ -86,7 +88,9 @@ uint64_t gathering_left_ms(const struct gathering *gathering,
 uint64_t gathering_due_ms(const struct gathering *gathering, uint64_t pause_ms);
 
 /* Join `packet` to `*tree`. Returns 0 or a negative errno. */
-int gathering_join(struct tree **tree, const struct cop_packet *packet);
+int gathering_join(struct gathering *gathering,
+                   struct tree **tree,
+                   const struct cop_packet *packet);
 
 /* Note the number of the sample of `packet`, which is that of its wave. Returns
  * whether it is a new sample. */

@@ -52,7 +52,7 @@ static int take_live(struct gathering *gathering,
     int r;
 
     if (packet) {
-        r = gathering_join(tree, packet);
+        r = gathering_join(gathering, tree, packet);
         gathering_note(gathering, packet);
         cop_packet_free(packet);
         *heard_ms = now;

@@ -128,6 +128,11 @@ int tree_stop_compare(const struct tree_stop *a, const struct tree_stop *b)
     return (x > y) - (x < y);
 }
 
+static int by_stop(const void *a, const void *b)
+{
+    return tree_stop_compare(a, b);
+}
+
 static int by_stop_us(const void *a, const void *b)
 {
     const struct tree_stop *x = a;
@@ -481,4 +486,65 @@ int tree_tasks(struct tasks **out, const struct tree *tree)
     }
     *out = all;
     return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct tasks ***x = (const struct tasks ***)(uintptr_t)a;
+    const struct tasks ***y = (const struct tasks ***)(uintptr_t)b;
+
+    return (**x > **y) - (**x < **y);
+}
+
+/* Renumber the sets at `count` places; equal addresses are neighbours. */
+static int renumber_sets(struct tasks **const *places,
+                         size_t count,
+                         const uint32_t *numbers,
+                         uint32_t number_count)
+{
+    struct tasks *old = NULL, *new = NULL;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (*places[i] != old) {
+            tasks_free(old);
+            tasks_free(new);
+            old = tasks_ref(*places[i]);
+            new = NULL;
+            r = tasks_last(old) < number_count
+                    ? tasks_renumber(&new, old, numbers)
+                    : -EBADMSG;
+        }
+        if (r == 0) {
+            tasks_free(*places[i]);
+            *places[i] = tasks_ref(new);
+        }
+    }
+    tasks_free(old);
+    tasks_free(new);
+    return r;
+}
+
+int tree_renumber(struct tree *tree, const uint32_t *numbers, uint32_t count)
+{
+    size_t sets = (size_t)tree->end_count + tree->progress_count, i;
+    struct tasks ***places = calloc(sets + 1, sizeof(*places));
+    int r;
+
+    if (!places)
+        return -ENOMEM;
+    for (i = 0; i < sets; i++)
+        places[i] = i < tree->end_count
+                        ? &tree->ends[i].tasks
+                        : &tree->progress[i - tree->end_count].tasks;
+    qsort(places, sets, sizeof(*places), by_address);
+    r = renumber_sets(places, sets, numbers, count);
+    free(places);
+    for (i = 0; r == 0 && i < tree->stop_count; i++) {
+        if (tree->stops[i].task >= count)
+            return -EBADMSG;
+        tree->stops[i].task = numbers[tree->stops[i].task];
+    }
+    qsort(tree->stops, tree->stop_count, sizeof(*tree->stops), by_stop);
+    return r;
 }

@@ -197,6 +197,11 @@ int tree_pack(struct cop_packet **out, int32_t tag, const struct tree *tree);
  * not those of a tree, or -ENOMEM. */
 int tree_unpack(struct tree **out, const struct cop_packet *packet);
 
+/* Give task t the number numbers[t], for all t below `count`; no two have the
+ * same. Returns 0; or -EBADMSG if the tree has other tasks, or -ENOMEM, and the
+ * tree is of no more use. */
+int tree_renumber(struct tree *tree, const uint32_t *numbers, uint32_t count);
+
 /* Finish a new tree: drop nodes without an end at or below them, and frames and
  * strings that no node uses, and fill in sizes. Returns 0 or -ENOMEM. */
 int tree_tidy(struct tree *tree);

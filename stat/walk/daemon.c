@@ -80,9 +80,8 @@ static int take_stack(void *arg,
         return r;
     if (daemon->request.flags & REQUEST_NATIVE)
         part.decisive = count;
-    return traces_add_thread(
-        daemon->traces, request_task(&daemon->request, daemon->task),
-        told ? tid : 0, frames, count, part.decisive, part.ran);
+    return traces_add_thread(daemon->traces, daemon->task, told ? tid : 0,
+                             frames, count, part.decisive, part.ran);
 }
 
 /* The rest of `text` after "pid N: ", if it begins with that; never "". */
@@ -101,8 +100,7 @@ static int take_failure(struct daemon *daemon, const char *text, bool ended)
     struct frame frame =
         ended ? FRAME_NOTE(FRAME_EXITED) : FRAME_NOT_WALKED(reason_in(text));
 
-    return traces_add(daemon->traces,
-                      request_task(&daemon->request, daemon->task), &frame, 1);
+    return traces_add(daemon->traces, daemon->task, &frame, 1);
 }
 
 /* Release late threads that have stopped, and tell the guard whether more are
@@ -177,10 +175,7 @@ static int walk_task(struct daemon *daemon, struct own_task *task)
     if (r == 0) {
         task->walked = true;
         task->started = status.started;
-        return ns == 0
-                   ? 0
-                   : traces_stopped(daemon->traces,
-                                    request_task(request, daemon->task), ns);
+        return ns == 0 ? 0 : traces_stopped(daemon->traces, daemon->task, ns);
     }
     if (r == -ENOMEM)
         return r;

@@ -44,16 +44,21 @@ TEST(parts_are_the_whole)
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
         struct tree *parts[12], *all, *joined;
         struct synthetic job;
+        uint32_t *numbers;
 
         CHECK_OK(synthetic_parse(&job, jobs[i], &error));
+        CHECK_OK(synthetic_numbers(&numbers, &job));
         for (uint32_t daemon = 0; daemon < 12; daemon++)
             CHECK_OK(synthetic_tree(&parts[daemon], &job, daemon));
         CHECK_OK(tree_join_all(&joined, parts, 12));
+        if (numbers)
+            CHECK_OK(tree_renumber(joined, numbers, job.tasks));
         CHECK_OK(synthetic_tree(&all, &job, SYNTHETIC_ALL));
         CU_ASSERT(tree_equal(joined, all));
         for (uint32_t daemon = 0; daemon < 12; daemon++)
             tree_free(parts[daemon]);
         tree_free(joined);
         tree_free(all);
+        free(numbers);
     }
 }

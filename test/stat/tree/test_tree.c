@@ -288,6 +288,34 @@ TEST(sets_together_have_a_limit)
     cop_packet_free(packet);
 }
 
+/* Joining and then renumbering is renumbering and then joining; and a number
+ * without a task is refused. */
+TEST(renumbering_is_joined)
+{
+    uint32_t numbers[64];
+    uint64_t seed = 8;
+
+    for (uint32_t i = 0; i < 64; i++)
+        numbers[i] = i * 37 % 64;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct tree *a = random_tree(&seed, 20, 40);
+        struct tree *b = random_tree(&seed, 20, 40);
+        struct tree *both = join(a, b), *again;
+
+        CHECK_OK(tree_renumber(both, numbers, 64));
+        CHECK_OK(tree_renumber(a, numbers, 64));
+        CHECK_OK(tree_renumber(b, numbers, 64));
+        again = join(a, b);
+        CU_ASSERT(tree_equal(again, both));
+        if (!tree_is_empty(both))
+            CHECK_IS(tree_renumber(both, numbers, 0), -EBADMSG);
+        tree_free(a);
+        tree_free(b);
+        tree_free(both);
+        tree_free(again);
+    }
+}
+
 /* Unpack a packet of task 0 at frame "a" with the flag `not_walked` and line
  * `line`; if `below`, frame "b" is under "a". The task has one thread there,
  * with `tids` thread ids: 0 and so on. */

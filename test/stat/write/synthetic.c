@@ -15,12 +15,15 @@ static int merge(struct tree **out, const struct synthetic *job)
 {
     struct tree **parts = calloc(job->daemons, sizeof(struct tree *));
     struct tree *merged = NULL, *expected = NULL;
-    int r = parts ? 0 : -ENOMEM;
+    uint32_t *numbers = NULL;
+    int r = parts ? synthetic_numbers(&numbers, job) : -ENOMEM;
 
     for (uint32_t i = 0; r == 0 && i < job->daemons; i++)
         r = synthetic_tree(&parts[i], job, i);
     if (r == 0)
         r = tree_join_all(&merged, parts, job->daemons);
+    if (r == 0 && numbers)
+        r = tree_renumber(merged, numbers, job->tasks);
     if (r == 0)
         r = synthetic_tree(&expected, job, SYNTHETIC_ALL);
     if (r == 0)
@@ -28,6 +31,7 @@ static int merge(struct tree **out, const struct synthetic *job)
     for (uint32_t i = 0; parts && i < job->daemons; i++)
         tree_free(parts[i]);
     free(parts);
+    free(numbers);
     tree_free(merged);
     tree_free(expected);
     return r;
