@@ -14,6 +14,7 @@ struct look {
     struct gather_options options;
     uint32_t tasks;
     const char *hosts;  /* to search for processes; or NULL */
+    bool dealt;         /* the tasks are dealt round two hosts */
     unsigned idles_max; /* the viewer then ends; 0: after the first look */
     unsigned looks;     /* of the viewer */
     unsigned idles;
@@ -86,8 +87,12 @@ static int look_run(struct look *look)
         CHECK_OK(targets_want(&targets, "solver", "", "", look->hosts, NULL));
     } else {
         CHECK_OK(targets_host(&targets, "", &host, NULL));
-        for (uint32_t i = 0; i < look->tasks; i++)
+        for (uint32_t i = 0; i < look->tasks; i++) {
+            if (look->dealt)
+                CHECK_OK(
+                    targets_host(&targets, i % 2 ? "h2" : "h1", &host, NULL));
             CHECK_OK(targets_add(&targets, host, (pid_t)i + 1, NULL));
+        }
     }
     r = gather_tree(&look->tree, &targets, &look->options, &look->late,
                     &look->error);
@@ -404,6 +409,22 @@ TEST(names_are_waited_for_until_the_timeout)
     CU_ASSERT_EQUAL(world.questions, 1);
     has(look.late.text, "some addresses stay without names: no answer in time");
     stand(&look, "ring+0x1", "1");
+    look_end(&look);
+}
+
+/* Tasks that are dealt round their hosts keep their numbers. */
+TEST(tasks_dealt_round_keep_their_numbers)
+{
+    struct look look = look_new(30);
+
+    world_begin(2);
+    look.dealt = true;
+    look.options.daemons.shape = NULL;
+    CHECK_OK(look_run(&look));
+    CU_ASSERT_STRING_EQUAL(look.late.text, "");
+    stand(&look, "place_1", "1");
+    stand(&look, "place_2", "2");
+    stand(&look, "place_0", "0,3-15");
     look_end(&look);
 }
 

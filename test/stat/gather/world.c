@@ -27,6 +27,7 @@ struct world world;
 static struct {
     struct traces *traces[DAEMONS_MAX + 1]; /* by rank */
     uint32_t ranks[WORLD_TASKS];            /* of the daemons, by task */
+    int32_t pids[WORLD_TASKS];
     uint32_t tasks, samples, interval_ms;
     uint64_t asked_ms;
     uint32_t next; /* the number of the next sample */
@@ -218,8 +219,10 @@ static void take_request(const struct cop_packet *packet)
     state.interval_ms = request.interval_ms;
     state.asked_ms = world.now_ms;
     state.next = 1;
-    for (uint32_t i = 0; i < request.task_count; i++)
+    for (uint32_t i = 0; i < request.task_count; i++) {
         state.ranks[i] = request.daemons[i];
+        state.pids[i] = request.pids[i];
+    }
     for (uint32_t i = 1; i <= world.daemons; i++) {
         CHECK_OK(traces_new(&state.traces[i]));
         if (request.samples == REQUEST_FOLLOW)
@@ -334,7 +337,7 @@ static uint64_t due_ms(void)
                : taken;
 }
 
-/* The tree that one daemon sends for the next sample. Tasks 1 and 2 are at
+/* The tree that one daemon sends for the next sample. Pids 2 and 3 are at
  * different places, as in the hung ring. */
 static struct tree *sample_of(uint32_t rank)
 {
@@ -342,12 +345,13 @@ static struct tree *sample_of(uint32_t rank)
 
     for (uint32_t task = 0; task < state.tasks; task++) {
         bool moves = task == 0 && taken_ms(state.next) < world.moves_ms;
+        uint32_t place = (uint32_t)state.pids[task] - 1;
         struct frame frame = {
             "",
             "",
             0,
             MODULE,
-            moves ? 30 + state.next % 8 : task <= 2 ? task : 0,
+            moves ? 30 + state.next % 8 : place <= 2 ? place : 0,
             false};
 
         if (state.ranks[task] == rank)
