@@ -5,6 +5,7 @@
 #include "stat/walk/symbol.h"
 
 #include <libiberty/demangle.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,47 @@ static char *demangle_fortran(const char *symbol)
     return name;
 }
 
+/* A name that is being written. */
+struct written {
+    jmp_buf too_long;
+    size_t len;
+    char text[NAME_MAX_LEN + 1];
+};
+
+/* As demangle_callbackref. A name may double with every few characters of its
+ * symbol, so writing ends at the limit. The callers have no memory to free. */
+static void write_name(const char *text, size_t len, void *arg)
+{
+    struct written *written = arg;
+
+    if (len > NAME_MAX_LEN - written->len)
+        longjmp(written->too_long, 1);
+    memcpy(written->text + written->len, text, len);
+    written->len += len;
+}
+
+typedef int (*demangler)(const char *symbol,
+                         int options,
+                         demangle_callbackref callback,
+                         void *arg);
+
+/* The name that one compiler has mangled; NULL if there is none, or it is too
+ * long. The caller frees it. */
+static char *demangle_by(demangler demangle, const char *symbol)
+{
+    struct written *written = malloc(sizeof(*written));
+    char *name = NULL;
+
+    if (!written)
+        return NULL;
+    written->len = 0;
+    if (setjmp(written->too_long) == 0 &&
+        demangle(symbol, DMGL_PARAMS | DMGL_ANSI, write_name, written))
+        name = strndup(written->text, written->len);
+    free(written);
+    return name;
+}
+
 /* The name that a compiler has mangled into `symbol`; NULL if it is not mangled.
  * The caller frees it. */
 static char *demangle(const char *symbol)
@@ -62,15 +104,11 @@ static char *demangle(const char *symbol)
         return NULL;
     /* Rust's older symbols are those of C++ followed by a hash. */
     if (is_rust)
-        name = rust_demangle(symbol, DMGL_PARAMS | DMGL_ANSI);
+        name = demangle_by(rust_demangle_callback, symbol);
     if (!name && is_mangled)
-        name = cplus_demangle_v3(symbol, DMGL_PARAMS | DMGL_ANSI);
+        name = demangle_by(cplus_demangle_v3_callback, symbol);
     if (!name)
         name = demangle_fortran(symbol);
-    if (name && strlen(name) > NAME_MAX_LEN) {
-        free(name);
-        name = NULL;
-    }
     return name;
 }
 

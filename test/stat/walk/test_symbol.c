@@ -49,6 +49,23 @@ TEST(symbols_become_names)
     }
 }
 
+/* A name that doubles with each of 40 substitutions, 10^12 times in all, is not
+ * written. */
+TEST(a_name_that_doubles_is_not_written)
+{
+    static const char symbol[] =
+        "_Z8evaluateI3AddIS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_"
+        "IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_"
+        "IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_I4LeafS1_ES2_ES3"
+        "_ES4_ES5_ES6_ES7_ES8_ES9_ESA_ESB_ESC_ESD_ESE_ESF_ESG_ESH_ESI_ESJ"
+        "_ESK_ESL_ESM_ESN_ESO_ESP_ESQ_ESR_ESS_EST_ESU_ESV_ESW_ESX_ESY_ESZ"
+        "_ES10_ES11_ES12_ES13_ES14_ES15_EEvPKT_";
+    char *name = symbol_name(symbol);
+
+    CU_ASSERT_STRING_EQUAL(name, symbol);
+    free(name);
+}
+
 /* The name in the source counts only if gfortran made the symbol from it, and
  * appended something. */
 TEST(fortran_symbols_have_the_name_of_the_source)
