@@ -30,6 +30,21 @@ static Dwarf_Die *find_unit(Dwfl_Module *dwfl_module,
     return NULL;
 }
 
+/* Find the unit with the functions of `unit`: itself, or what it says of them
+ * is in a .dwo file (split DWARF), into `split`. NULL if that cannot be read. */
+static Dwarf_Die *find_functions(Dwarf_Die *unit, Dwarf_Die *split)
+{
+    Dwarf_Half version;
+    uint8_t type;
+
+    *split = (Dwarf_Die){0};
+    if (dwarf_cu_info(unit->cu, &version, &type, NULL, split, NULL, NULL,
+                      NULL) != 0 ||
+        type != DW_UT_skeleton)
+        return unit;
+    return dwarf_tag(split) == DW_TAG_compile_unit ? split : NULL;
+}
+
 /* Find the scopes around the address in `parent`. Returns whether one is a
  * function. dwarf_getscopes() will not do: from an inlined function it
  * continues where the function was written, not where it was called. It also
@@ -92,8 +107,9 @@ size_t source_scopes(Dwarf_Die scopes[static SOURCE_SCOPES_MAX],
                      Dwfl_Module *dwfl_module,
                      Dwarf_Addr pc)
 {
-    Dwarf_Die *unit = find_unit(dwfl_module, pc, bias);
+    Dwarf_Die *unit = find_unit(dwfl_module, pc, bias), split;
 
+    unit = unit ? find_functions(unit, &split) : NULL;
     return unit ? unit_scopes(scopes, unit, pc - *bias) : 0;
 }
 
@@ -121,7 +137,7 @@ size_t source_find(struct source *out,
                    Dwfl_Module *dwfl_module,
                    Dwarf_Addr pc)
 {
-    Dwarf_Die scopes[SOURCE_SCOPES_MAX];
+    Dwarf_Die scopes[SOURCE_SCOPES_MAX], split, *functions;
     size_t file_count = 0, count = 0, scope_count, number, i;
     struct source place = {NULL, NULL, NULL, 0};
     Dwarf_Files *files = NULL;
@@ -129,13 +145,15 @@ size_t source_find(struct source *out,
     Dwarf_Line *line;
     Dwarf_Die *unit = find_unit(dwfl_module, pc, &bias);
 
-    if (!unit)
+    /* Without the functions the line may be that of an inlined one. */
+    functions = unit ? find_functions(unit, &split) : NULL;
+    if (!functions)
         return 0;
-    scope_count = unit_scopes(scopes, unit, pc - bias);
+    scope_count = unit_scopes(scopes, functions, pc - bias);
     line = dwarf_getsrc_die(unit, pc - bias);
     if (line && dwarf_lineno(line, &place.line) == 0)
         place.file = dwarf_linesrc(line, NULL, NULL);
-    if (dwarf_getsrcfiles(unit, &files, &file_count) != 0)
+    if (dwarf_getsrcfiles(functions, &files, &file_count) != 0)
         file_count = 0;
     for (i = 0; i < scope_count; i++) {
         Dwarf_Die *scope = &scopes[i];
