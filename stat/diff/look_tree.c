@@ -44,6 +44,7 @@ static int read_ends(struct reading *reading,
     for (size_t i = 0; r == 0 && i < json_array_size(array); i++) {
         const json_t *end = json_array_get(array, i);
         struct tasks *tasks, *twice, *tids = NULL;
+        uint64_t still = 0;
 
         snprintf(where, sizeof(where), "nodes[%zu].ends[%zu].", index, i);
         r = reading_set(reading, &tasks, end, where, "set");
@@ -53,6 +54,9 @@ static int read_ends(struct reading *reading,
         if (r == 0)
             r = reading_number(reading, &threads, end, where, "threads",
                                UINT32_MAX);
+        if (r == 0)
+            r = reading_optional(reading, &still, end, where, "still",
+                                 UINT32_MAX);
         if (r == 0)
             r = tasks_combine(&twice, TASKS_BOTH, *under, tasks);
         if (r < 0)
@@ -68,10 +72,15 @@ static int read_ends(struct reading *reading,
         if (r == 0)
             r = read_tids(reading, &tids, end, where);
         if (r == 0)
-            r = build_end(
-                build,
-                &(struct tree_end){place, (uint32_t)samples, (uint32_t)threads,
-                                   !json_object_get(end, "left"), tasks, tids});
+            r = build_end(build, &(struct tree_end){
+                                     .node = place,
+                                     .samples = (uint32_t)samples,
+                                     .threads = (uint32_t)threads,
+                                     .current = !json_object_get(end, "left"),
+                                     .polls = json_object_get(end, "polls"),
+                                     .still = (uint32_t)still,
+                                     .tasks = tasks,
+                                     .tids = tids});
         tasks_free(tids);
     }
     return r;

@@ -21,8 +21,9 @@ static int add_stack(void *arg,
 {
     const struct sink *sink = arg;
 
-    return traces_add_thread(sink->traces, sink->task, tid, frames, count,
-                             count, false);
+    return traces_add_thread(
+        sink->traces, sink->task, tid, frames, count,
+        &(struct evidence){.decisive = count, .weight = WEIGHT_NATIVE});
 }
 
 /* Read one file. A file that cannot be read is still a task. */

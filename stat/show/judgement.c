@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stat/show/judging.h"
+#include "stat/show/picture.h"
 #include "stat/show/threads.h"
 
 /* Bytes of a set of tasks as text. */
@@ -27,13 +28,37 @@ static char *append_tasks(char *text,
     uint32_t count = tasks_count(group->tasks);
     char ranks[RANKS_SIZE];
 
-    if (most && count == judging->tasks && count > 1)
+    if (most && count > 1 && judging->report->classes->count == 1)
         return columns_append(text, "all %u %ss", count, judging->noun);
-    if (most && count > 1 && HASH_COUNT(judging->groups) > 1)
+    if (most && count > 1)
         return columns_append(text, "%u of %u %ss", count, judging->tasks,
                               judging->noun);
     return columns_append(text, "%s%s %s", judging->noun, count == 1 ? "" : "s",
                           tasks_text(group->tasks, ranks, sizeof(ranks)));
+}
+
+/* Whether another group has the same place, and goes on to another function. */
+static bool is_shared(const struct judging *judging, const struct group *group)
+{
+    const struct group *other = judging->groups;
+
+    while (other && (other == group || strcmp(other->place, group->place) != 0))
+        other = other->hh.next;
+    return other != NULL;
+}
+
+/* Append the place of `group`, and where its traces end if other groups have the
+ * same place. */
+static char *append_group_place(char *text,
+                                const struct judging *judging,
+                                const struct group *group)
+{
+    text = columns_append(text, "%s", group->place);
+    if (!is_shared(judging, group))
+        return text;
+    return picture_append_function(
+        columns_append(text, ", down in "),
+        report_function(judging->report, group->node));
 }
 
 /* Append what the tasks of `group` do. */
@@ -43,24 +68,28 @@ static char *append_group(char *text,
                           bool most)
 {
     bool one = tasks_count(group->tasks) == 1;
-    const char *place = group->place;
 
     text = append_tasks(text, judging, group, most);
     switch (group->doing) {
     case DOING_NOTHING:
-        return columns_append(text, " %s in %s", one ? "is" : "are", place);
+        text = columns_append(text, " %s in ", one ? "is" : "are");
+        break;
     case DOING_WAIT:
-        return columns_append(text, " wait%s in %s", one ? "s" : "", place);
+        text = columns_append(text, " wait%s in ", one ? "s" : "");
+        break;
     case DOING_MOVE:
-        return columns_append(text, " move%s in %s", one ? "s" : "", place);
+        text = columns_append(text, " move%s in ", one ? "s" : "");
+        break;
     case DOING_LOOP:
-        return columns_append(text, " move%s, but %s never seen outside %s",
-                              one ? "s" : "", one ? "was" : "were", place);
+        text = columns_append(text, " move%s, but %s never seen outside ",
+                              one ? "s" : "", one ? "was" : "were");
+        break;
     case DOING_NOTE:
     case DOING_OVER:
-        return columns_append(text, ": %s", place);
+        text = columns_append(text, ": ");
+        break;
     }
-    return text;
+    return append_group_place(text, judging, group);
 }
 
 /* Order by falling number of threads. */
@@ -79,6 +108,7 @@ static int by_threads(const void *a, const void *b)
 /* Whether the only thread of each task at `place` was already mentioned, as
  * part of a cycle. */
 static bool is_told(const struct judging *judging,
+                    const struct group *group,
                     const struct threads_place *place)
 {
     const struct report *report = judging->report;
@@ -87,40 +117,40 @@ static bool is_told(const struct judging *judging,
 
     for (size_t i = judging->rank_edges; i < judging->edge_count; i++)
         told += judging->edges[i].told &&
+                tasks_has(group->tasks, judging->edges[i].task) &&
                 judging->edges[i].node >= place->node &&
                 judging->edges[i].node < behind;
-    return place->count == 1 && told == judging->tasks;
+    return place->count == 1 && told == tasks_count(group->tasks);
 }
 
-/* Append the places of the threads of all tasks, which are one class: that of
- * most threads, then the odd ones. */
+/* Append the places of the threads of `group`, which is one class: that of most
+ * threads, then the odd ones. `all` is the number of these threads. */
 static char *append_places(char *text,
                            const struct judging *judging,
+                           const struct group *group,
                            const struct threads_place *places,
-                           int count)
+                           int count,
+                           uint32_t all)
 {
-    const struct group *group = judging->groups;
-    bool waits = group->doing == DOING_WAIT;
+    const struct report *report = judging->report;
+    uint32_t tasks = tasks_count(group->tasks);
     char ids[THREADS_IDS_SIZE];
-    uint32_t all = 0;
     int shown = 0;
 
-    for (int i = 0; i < count; i++)
-        all += places[i].count;
     for (int i = 0; i < count; i++) {
         bool one = places[i].count == 1;
 
-        if (is_told(judging, &places[i]))
+        if (is_told(judging, group, &places[i]))
             continue;
-        if (threads_ids(ids, judging->report, places[i].node) < 0) {
+        if (threads_ids(ids, report, places[i].node) < 0) {
             free(text);
             return NULL;
         }
         if (shown++ > OTHERS_MAX)
             continue;
         text = judging_separate(text);
-        if (shown == 1 && judging->tasks > 1)
-            text = columns_append(text, "each of the %u %ss: ", judging->tasks,
+        if (shown == 1 && tasks > 1)
+            text = columns_append(text, "each of the %u %ss: ", tasks,
                                   judging->noun);
         else if (shown == 1)
             text =
@@ -133,9 +163,11 @@ static char *append_places(char *text,
         else
             text = columns_append(text, "%u thread%s", places[i].count,
                                   one ? "" : "s");
-        text = columns_append(text, "%s in ",
-                              waits ? (one ? " waits" : " wait")
-                                    : (one ? " is" : " are"));
+        text = columns_append(
+            text, "%s in ",
+            report_still(report, group->tasks, places[i].node) > 0
+                ? (one ? " waits" : " wait")
+                : (one ? " is" : " are"));
         text = judging_append_place(text, judging, places[i].node);
     }
     if (shown > OTHERS_MAX + 1)
@@ -143,34 +175,67 @@ static char *append_places(char *text,
     return text;
 }
 
-/* Append the places of threads, if all tasks are alike and have threads that
- * differ: odd ones, or any of the only task. `*done` becomes whether they do.
- * NULL without memory. */
+/* Of `count` places of the threads of `group`, keep those that the largest class
+ * does not have, if it is another one. Returns how many. */
+static int keep_different(const struct judging *judging,
+                          const struct group *group,
+                          struct threads_place *places,
+                          int count)
+{
+    int kept = 0;
+
+    for (int i = 0; i < count; i++)
+        if (judging_differs(judging, group->class, (uint32_t)i))
+            places[kept++] = places[i];
+    return kept;
+}
+
+/* Append the places of the threads of `group`, if it is one class whose threads
+ * differ: some are odd, or it is one task. `*done` becomes whether they do. NULL
+ * without memory. */
 static char *append_threads(char *text,
                             const struct judging *judging,
+                            const struct group *group,
                             bool *done)
 {
-    const struct group *group = judging->groups;
     struct threads_place *places = NULL;
+    uint32_t all = 0;
     int count;
 
     *done = false;
-    if (judging->report->classes->count != 1 ||
+    if (group->class_count != 1 ||
         (group->doing != DOING_WAIT && group->doing != DOING_NOTHING))
         return text;
-    count = threads_places(&places, judging->report, 0);
+    count = threads_places(&places, judging->report, group->class);
     if (count < 0) {
         free(text);
         return NULL;
     }
     for (int i = 0; i < count; i++)
-        *done |= count > 1 && (places[i].odd || judging->tasks == 1);
+        all += places[i].count;
+    count = keep_different(judging, group, places, count);
+    for (int i = 0; i < count; i++)
+        *done |= count > 1 && (places[i].odd || tasks_count(group->tasks) == 1);
     if (*done) {
         qsort(places, (size_t)count, sizeof(*places), by_threads);
-        text = append_places(text, judging, places, count);
+        text = append_places(text, judging, group, places, count, all);
     }
     free(places);
     return text;
+}
+
+/* Append what the tasks of `group` do, or their threads. */
+static char *append_any(char *text,
+                        const struct judging *judging,
+                        const struct group *group,
+                        bool most)
+{
+    bool threads = false;
+
+    if (!most || judging->report->classes->count == 1)
+        text = append_threads(text, judging, group, &threads);
+    return threads ? text
+                   : append_group(judging_separate(text), judging, group, most);
 }
 
 /* Append that `waiting` ranks wait, directly or not, for rank `last`. */
@@ -280,20 +345,16 @@ static char *judging_text(struct judging *judging)
     const struct group *group = judging->groups;
     size_t count = HASH_COUNT(judging->groups), i;
     char ranks[RANKS_SIZE], *text;
-    bool threads;
 
     if (count == 0)
         return strdup("");
     while (group->hh.next)
         group = group->hh.next;
     text = judging_append_locks(strdup(""), judging);
-    text = append_threads(text, judging, &threads);
-    if (!threads)
-        text = append_group(judging_separate(text), judging, group, true);
+    text = append_any(text, judging, group, true);
     group = judging->groups;
     for (i = 0; i + 1 < count && i < OTHERS_MAX; i++) {
-        text = columns_append(text, "; ");
-        text = append_group(text, judging, group, false);
+        text = append_any(text, judging, group, false);
         group = group->hh.next;
     }
     if (count > OTHERS_MAX + 1)

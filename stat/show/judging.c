@@ -118,26 +118,43 @@ static int by_node(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The most telling end of class number `i`: one that the largest class does not
- * have, in main() if possible. */
+/* Whether a note stands for a whole process. */
+static bool is_state(enum note_kind note)
+{
+    return note != NOTE_NONE && note != NOTE_RUNNING &&
+           note != NOTE_THREAD_NAME && note != NOTE_THREAD;
+}
+
+bool judging_differs(const struct judging *judging, size_t class, uint32_t i)
+{
+    const struct classes *classes = judging->report->classes;
+    size_t most = classes->count - 1;
+
+    return class == most ||
+           !bsearch(&classes->ends[class][i], classes->ends[most],
+                    classes->end_counts[most], sizeof(uint32_t), by_node);
+}
+
+/* The most telling end of class number `i`: not below a note that stands for all
+ * of a stack, if possible; one that the largest class does not have; of the
+ * first thread. */
 static uint32_t class_place(const struct judging *judging, size_t i)
 {
     const struct report *report = judging->report;
     const struct classes *classes = report->classes;
-    size_t most = classes->count - 1;
     uint32_t found = classes->ends[i][0], k;
     unsigned best = 0;
 
     for (k = 0; k < classes->end_counts[i]; k++) {
-        uint32_t end = classes->ends[i][k];
+        uint32_t end = classes->ends[i][k], top = report_top(report, end);
+        const char *function = report_function(report, top);
         unsigned worth = 1;
 
-        if (i == most ||
-            !bsearch(&end, classes->ends[most], classes->end_counts[most],
-                     sizeof(end), by_node))
+        if (!is_state(tree_note(report->tree, top)))
+            worth += 4;
+        if (judging_differs(judging, i, k))
             worth += 2;
-        if (strcmp(report_function(report, report_top(report, end)), "main") ==
-            0)
+        if (strcmp(function, "main") == 0 || strcmp(function, "<module>") == 0)
             worth++;
         if (worth > best) {
             best = worth;
@@ -158,13 +175,6 @@ static bool is_outermost(const struct judging *judging, uint32_t node)
     return true;
 }
 
-/* Whether a note stands for a whole process. */
-static bool is_state(enum note_kind note)
-{
-    return note != NOTE_NONE && note != NOTE_RUNNING &&
-           note != NOTE_THREAD_NAME && note != NOTE_THREAD;
-}
-
 /* Append the function of the program that has called `node`: the loop may be
  * there instead, and call `node` repeatedly. */
 static char *append_caller(char *text,
@@ -183,14 +193,30 @@ static char *append_caller(char *text,
                          called == user ? node : called);
 }
 
-/* Find what class number `i` does, and where. Returns 0 or -ENOMEM. */
+/* An end of class number `i` where threads have moved; UINT32_MAX: none. */
+static uint32_t find_mover(const struct report *report, size_t i)
+{
+    const struct classes *classes = report->classes;
+
+    if (report_unchanged(report, classes->sets[i]) > 0)
+        return UINT32_MAX;
+    for (uint32_t k = 0; k < classes->end_counts[i]; k++)
+        if (report_still(report, classes->sets[i], classes->ends[i][k]) == 0)
+            return classes->ends[i][k];
+    return UINT32_MAX;
+}
+
+/* Find what class number `i` does, and where; `*at` becomes that node. Returns 0
+ * or -ENOMEM. */
 static int find_doing(enum doing *doing,
                       char **place,
+                      uint32_t *at,
                       const struct judging *judging,
                       size_t i)
 {
     const struct report *report = judging->report;
-    uint32_t node = class_place(judging, i), kept;
+    struct tasks *set = report->classes->sets[i];
+    uint32_t node = class_place(judging, i), kept, mover = UINT32_MAX;
     uint32_t top = report_top(report, node);
     enum note_kind note = tree_note(report->tree, top);
     int r = movers_never_left(&kept, report, i);
@@ -200,8 +226,9 @@ static int find_doing(enum doing *doing,
     *doing = DOING_NOTHING;
     if (is_state(note)) {
         *doing = note == NOTE_ENDED ? DOING_OVER : DOING_NOTE;
-    } else if (report_unchanged(report, report->classes->sets[i]) > 0) {
+    } else if (report_still(report, set, node) > 0) {
         *doing = DOING_WAIT;
+        mover = find_mover(report, i);
     } else if (r > 0) {
         *doing = is_outermost(judging, kept) ? DOING_MOVE : DOING_LOOP;
         node = kept;
@@ -210,12 +237,18 @@ static int find_doing(enum doing *doing,
                             : judging_append_place(strdup(""), judging, node);
     if (*doing == DOING_LOOP)
         *place = append_caller(*place, judging, node);
+    if (mover != UINT32_MAX)
+        *place = judging_append_place(
+            columns_append(*place, ", while other threads move in "), judging,
+            mover);
+    *at = node;
     return *place ? 0 : -ENOMEM;
 }
 
 static void group_free(struct group *group)
 {
     tasks_free(group->tasks);
+    free(group->place);
     free(group->key);
     free(group);
 }
@@ -224,15 +257,20 @@ static void group_free(struct group *group)
  * Returns 0 or -ENOMEM. */
 static int groups_add(struct judging *judging, size_t i)
 {
-    struct tasks *set = judging->report->classes->sets[i];
+    const struct report *report = judging->report;
+    struct tasks *set = report->classes->sets[i];
     struct group *group;
     enum doing doing;
     char *place, *key;
-    int r = find_doing(&doing, &place, judging, i);
+    uint32_t node;
+    size_t len;
+    int r = find_doing(&doing, &place, &node, judging, i);
 
     if (r < 0)
         return r;
-    key = columns_append(strdup(""), "%d%s", (int)doing, place);
+    len = 1 + strlen(place);
+    key = columns_append(strdup(""), "%d%s%s", (int)doing, place,
+                         report_function(report, node));
     free(place);
     if (!key)
         return -ENOMEM;
@@ -240,16 +278,23 @@ static int groups_add(struct judging *judging, size_t i)
     judging->tasks += tasks_count(set);
     if (group) {
         free(key);
+        group->class = i;
+        group->class_count++;
         return tasks_change(&group->tasks, TASKS_UNION, set);
     }
     group = calloc(1, sizeof(*group));
-    if (!group) {
+    if (group)
+        group->place = strndup(key + 1, len - 1);
+    if (!group || !group->place) {
+        free(group);
         free(key);
         return -ENOMEM;
     }
     group->doing = doing;
     group->key = key;
-    group->place = key + 1;
+    group->node = node;
+    group->class = i;
+    group->class_count = 1;
     group->tasks = tasks_ref(set);
     HASH_ADD_KEYPTR(hh, judging->groups, key, strlen(key), group);
     if (group->hh.tbl)

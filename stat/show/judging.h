@@ -27,13 +27,18 @@ enum doing {
     DOING_OVER, /* the same of a process that has ended: "[exited]" */
 };
 
-/* Tasks that do one thing at one place. */
+/* Tasks that do one thing at one place. Classes whose traces go on to different
+ * functions from there are different groups. */
 struct group {
     UT_hash_handle hh;
-    char *key; /* the doing as a digit, then the place */
-    const char *place;
+    char *key; /* the doing as a digit, the place, and the function in which the
+                  trace ends; owned */
+    char *place;   /* owned */
+    uint32_t node; /* of that place */
     enum doing doing;
     struct tasks *tasks; /* owned */
+    size_t class;        /* the last of its classes, ... */
+    size_t class_count;  /* ... and how many it has */
 };
 
 /* The state of making a judgement. */
@@ -58,6 +63,10 @@ void judging_end(struct judging *judging);
 /* The group of `task`; NULL if it is in none. The group is owned by `judging`. */
 const struct group *judging_group_of(const struct judging *judging,
                                      uint32_t task);
+
+/* Whether the end number `i` of class number `class` is one that the largest
+ * class does not have. */
+bool judging_differs(const struct judging *judging, size_t class, uint32_t i);
 
 /* The functions below append to `text` and return the new text. They take
  * `text`, which may be NULL. Without memory they free it and return NULL. */

@@ -25,7 +25,7 @@ static char *append_owner(char *text,
 {
     const struct tree *tree = judging->report->tree;
     uint32_t task = waits->edges->task, end = 0;
-    const struct group *group = judging_group_of(judging, task);
+    struct tasks *set;
     size_t direct = 0;
 
     for (size_t i = 0; i < waits->count; i++)
@@ -46,10 +46,14 @@ static char *append_owner(char *text,
         end++;
     if (end == tree->end_count)
         return text;
-    if (numbers)
-        text = columns_append(text, ", which %s in ",
-                              group && group->doing == DOING_WAIT ? "waits"
-                                                                  : "is");
+    if (numbers && tasks_new(&set, &(struct tasks_range){task, task}, 1) == 0) {
+        uint32_t shown = judging->report->shown[tree->ends[end].node];
+
+        text = columns_append(
+            text, ", which %s in ",
+            report_still(judging->report, set, shown) > 0 ? "waits" : "is");
+        tasks_free(set);
+    }
     return judging_append_place(text, judging, tree->ends[end].node);
 }
 

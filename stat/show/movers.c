@@ -27,11 +27,13 @@ static bool is_still(const struct report *report, const struct tree_end *end)
             tree_note(report->tree, end->node) != NOTE_RUNNING);
 }
 
-/* Find where the movers were below the top-level node `top`. */
+/* Find where the movers' threads that say as much as `says` were below the
+ * top-level node `top`. */
 static int find_below(struct below *out,
                       const struct report *report,
                       struct tasks *movers,
                       uint32_t top,
+                      unsigned char says,
                       bool still_too)
 {
     const struct tree *tree = report->tree;
@@ -44,7 +46,8 @@ static int find_below(struct below *out,
             struct tasks *both;
             int r;
 
-            if (!still_too && is_still(report, &tree->ends[end]))
+            if (report->classes->says[report->shown[node]] < says ||
+                (!still_too && is_still(report, &tree->ends[end])))
                 continue;
             r = tasks_combine(&both, TASKS_BOTH, tree->ends[end].tasks, movers);
             if (r < 0)
@@ -90,6 +93,7 @@ static uint32_t common_node(const struct report *report,
 static int find_deepest(uint32_t *out,
                         const struct report *report,
                         struct tasks *movers,
+                        unsigned char says,
                         bool still_too)
 {
     const struct tree *tree = report->tree;
@@ -103,7 +107,7 @@ static int find_deepest(uint32_t *out,
 
         if (tree_is_not_walked(tree, top) || runtime_is_own(tree, top))
             continue;
-        r = find_below(&below, report, movers, top, still_too);
+        r = find_below(&below, report, movers, top, says, still_too);
         if (r < 0)
             return r;
         /* A thread that was elsewhere for a while has left this place. */
@@ -184,6 +188,7 @@ int movers_never_left(uint32_t *node, const struct report *report, size_t class)
     const struct report *known = past ? past : report;
     const struct classes *classes = report->classes;
     struct tasks *movers = NULL;
+    unsigned char says;
     int r;
 
     if (report->source.never_left) {
@@ -195,13 +200,14 @@ int movers_never_left(uint32_t *node, const struct report *report, size_t class)
     if (report->source.samples < 2 || (report->source.present_only && !past) ||
         (class >= MOVERS_CLASSES && class + 1 < classes->count))
         return 0;
+    says = classes->says[classes->ends[class][0]];
     r = tree_moved(&movers, known->tree, 1); /* since they were first seen */
     if (r == 0)
         r = tasks_change(&movers, TASKS_BOTH, classes->sets[class]);
     if (r == 0 && tasks_count(movers) > 0)
-        r = find_deepest(node, known, movers, false);
+        r = find_deepest(node, known, movers, says, false);
     if (r == 0 && tasks_count(movers) > 0)
-        r = find_deepest(node, known, movers, true);
+        r = find_deepest(node, known, movers, says, true);
     tasks_free(movers);
     return r > 0 && past ? find_again(node, report, past) : r;
 }

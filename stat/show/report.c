@@ -277,6 +277,33 @@ static int find_left_out(struct report *report)
     return r < 0 ? r : report_tasks(&report->cut, tree, NOTE_GIVEN_UP);
 }
 
+/* Whether each place of class number `class` is below a truncated stack. */
+static bool is_unknown(const struct report *report, size_t class)
+{
+    const struct classes *classes = report->classes;
+    uint32_t i = 0;
+
+    while (
+        i < classes->end_counts[class] &&
+        tree_note(report->tree, report_top(report, classes->ends[class][i])) ==
+            NOTE_TRUNCATED)
+        i++;
+    return i == classes->end_counts[class];
+}
+
+/* Find the tasks of which nothing is known but truncated stacks. Returns 0 or
+ * -ENOMEM. */
+static int find_unknown(struct report *report)
+{
+    int r = tasks_new(&report->unknown, NULL, 0);
+
+    for (size_t i = 0; r == 0 && i < report->classes->count; i++)
+        if (is_unknown(report, i))
+            r = tasks_change(&report->unknown, TASKS_UNION,
+                             report->classes->sets[i]);
+    return r;
+}
+
 /* Make the sentence; NULL without memory. */
 static char *find_missing(const struct report *report)
 {
@@ -293,6 +320,14 @@ static char *find_missing(const struct report *report)
         return columns_append(strdup(""),
                               "partial: the stacks of %u of %u %ss are cut, "
                               "because --max-stop had passed: %s",
+                              tasks_count(set), report->asked,
+                              report_noun(report),
+                              tasks_text(set, ranks, sizeof(ranks)));
+    set = report->unknown;
+    if (tasks_count(set) > 0)
+        return columns_append(strdup(""),
+                              "partial: the stacks of %u of %u %ss are "
+                              "truncated, so it is not known what they do: %s",
                               tasks_count(set), report->asked,
                               report_noun(report),
                               tasks_text(set, ranks, sizeof(ranks)));
@@ -393,6 +428,8 @@ int report_new(struct report **out,
     if (r == 0)
         r = find_left_out(report);
     if (r == 0)
+        r = find_unknown(report);
+    if (r == 0)
         r = find_pieces(report);
     if (r < 0)
         goto out;
@@ -430,6 +467,7 @@ void report_free(struct report *report)
     tasks_free(report->silent);
     tasks_free(report->left_out);
     tasks_free(report->cut);
+    tasks_free(report->unknown);
     classes_free(report->classes);
     free(report->under);
     free(report->first_end);
@@ -478,6 +516,37 @@ uint32_t report_unchanged(const struct report *report, struct tasks *tasks)
         report->source.samples < 2 ? 0 : tree_unmoved(report->tree, tasks);
 
     return still > 1 ? (uint32_t)still : 0;
+}
+
+uint32_t report_still(const struct report *report,
+                      struct tasks *tasks,
+                      uint32_t node)
+{
+    const struct tree *tree = report->tree;
+    uint32_t behind = report_is_folded(report, node)
+                          ? node + tree->nodes[node].size
+                          : node + 1;
+    uint32_t least = UINT32_MAX, end = tree->end_count;
+
+    for (uint32_t at = node; at < behind && end == tree->end_count; at++)
+        end = report->first_end[at];
+    for (; end < tree->end_count && tree->ends[end].node < behind; end++) {
+        const struct tree_end *at = &tree->ends[end];
+        struct tasks *both;
+        int r;
+
+        if (!at->current || at->still >= least)
+            continue;
+        r = tasks_combine(&both, TASKS_BOTH, at->tasks, tasks);
+        if (r < 0)
+            return 0;
+        if (tasks_count(both) > 0)
+            least = at->still;
+        tasks_free(both);
+    }
+    if (least == 0 || least == UINT32_MAX) /* a file of an older version */
+        return report_unchanged(report, tasks);
+    return report->source.samples > 1 && least > 1 ? least : 0;
 }
 
 const char *report_host(const struct report *report, uint32_t task)

@@ -63,6 +63,7 @@ struct report {
     struct tasks *silent;   /* tasks requested, but not in the tree */
     struct tasks *left_out; /* tasks in `silent`, or not walked */
     struct tasks *cut;      /* tasks with a stack cut because of --max-stop */
+    struct tasks *unknown;  /* tasks of which every stack is truncated */
     uint32_t asked;         /* how many tasks were requested */
     char *summary;   /* numbers of tasks, threads, hosts, classes and samples;
                         begins with "partial: " if something is missing */
@@ -110,6 +111,12 @@ bool report_is_outlying(const struct report *report, uint32_t node);
 /* For how many samples, up to the last, none of `tasks` has moved; 0 if some
  * have just moved, or if there was only one sample. */
 uint32_t report_unchanged(const struct report *report, struct tasks *tasks);
+
+/* For how many samples, up to the last, no thread of `tasks` whose traces are
+ * shown as ending at `node` has moved; 0 as above. */
+uint32_t report_still(const struct report *report,
+                      struct tasks *tasks,
+                      uint32_t node);
 
 /* How many threads were at `node` itself when its tasks were last seen. */
 uint64_t report_threads_here(const struct report *report, uint32_t node);

@@ -411,6 +411,9 @@ static int end_sum(struct tree_end *end, const struct tree_end *other)
     end->samples += other->samples;
     if (end->current && other->current) {
         end->threads += other->threads;
+        end->polls &= other->polls;
+        if (end->still > other->still)
+            end->still = other->still;
         end->tids = NULL;
         if (tids && other->tids)
             r = tasks_combine(&end->tids, TASKS_UNION, tids, other->tids);
@@ -418,6 +421,8 @@ static int end_sum(struct tree_end *end, const struct tree_end *other)
         if (other->current ||
             (!end->current && other->threads > end->threads)) {
             end->threads = other->threads;
+            end->polls = other->polls;
+            end->still = other->still;
             tids = other->tids;
         }
         end->tids = tasks_ref(tids);

@@ -7,6 +7,7 @@
 
 #include "stat/list.h"
 #include "stat/table.h"
+#include "stat/walk/evidence.h"
 #include "stat/walk/runtime.h"
 
 /* From task `at` on, a trace ends at `node` (`begins`), or no longer does. */
@@ -34,6 +35,7 @@ struct sweep {
     size_t node_count;
     uint32_t *key;       /* the nodes that count */
     bool *own;           /* by node: it belongs to a runtime's own thread */
+    unsigned char *says; /* by node: how much a trace that ends there says */
     struct class *found; /* the classes, by their nodes */
 };
 
@@ -78,6 +80,30 @@ static void find_places(struct sweep *sweep,
             sweep->own[node] = own || idle[top->depth];
         }
     }
+}
+
+/* Find how much traces at each node say: their weight, and of the same weight
+ * those that do not poll more. */
+static void find_says(struct sweep *sweep,
+                      const uint32_t *places,
+                      const struct tree *tree)
+{
+    enum weight weights[TREE_DEPTH_MAX]; /* by depth */
+
+    for (uint32_t node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+        enum weight weight = depth > 0 ? weights[depth - 1] : WEIGHT_NATIVE;
+
+        if (weight < WEIGHT_PROGRAM && runtime_is_python(tree, node))
+            weight = runtime_role(tree, node) == ROLE_PROGRAM ? WEIGHT_PROGRAM
+                                                              : WEIGHT_LIBRARY;
+        weights[depth] = weight;
+        sweep->says[node] =
+            (unsigned char)(2 * (sweep->own[node] ? WEIGHT_OWN : weight) + 1);
+    }
+    for (uint32_t end = 0; end < tree->end_count; end++)
+        if (tree->ends[end].current && tree->ends[end].polls)
+            sweep->says[places[tree->ends[end].node]] &= (unsigned char)~1U;
 }
 
 /* Add a change. Returns 0 or -ENOMEM. */
@@ -128,12 +154,15 @@ static int sweep_init(struct sweep *sweep,
     sweep->times = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
     sweep->key = calloc((size_t)tree->end_count + 1, sizeof(uint32_t));
     sweep->own = calloc((size_t)tree->node_count + 1, sizeof(bool));
+    sweep->says = calloc((size_t)tree->node_count + 1, 1);
     if (!places || !sweep->nodes || !sweep->times || !sweep->key ||
-        !sweep->own) {
+        !sweep->own || !sweep->says) {
         free(places);
         return -ENOMEM;
     }
     find_places(sweep, places, tree, ends);
+    if (ends == CLASSES_CALLS)
+        find_says(sweep, places, tree);
     r = find_steps(sweep, places, tree);
     free(places);
     return r;
@@ -171,16 +200,16 @@ static void sweep_step(struct sweep *sweep, const struct step *step)
 static struct class *class_get(struct sweep *sweep)
 {
     struct class *class = NULL;
+    unsigned char most = 0;
     size_t count = 0;
     size_t len;
 
     for (size_t i = 0; i < sweep->node_count; i++)
-        if (!sweep->own[sweep->nodes[i]])
+        if (sweep->says[sweep->nodes[i]] > most)
+            most = sweep->says[sweep->nodes[i]];
+    for (size_t i = 0; i < sweep->node_count; i++)
+        if (sweep->says[sweep->nodes[i]] == most)
             sweep->key[count++] = sweep->nodes[i];
-    if (count == 0) { /* only a runtime's own threads */
-        count = sweep->node_count;
-        memcpy(sweep->key, sweep->nodes, count * sizeof(uint32_t));
-    }
     len = count * sizeof(uint32_t);
     HASH_FIND(hh, sweep->found, sweep->key, len, class);
     if (class)
@@ -251,6 +280,7 @@ static void sweep_fini(struct sweep *sweep)
     free(sweep->times);
     free(sweep->key);
     free(sweep->own);
+    free(sweep->says);
 }
 
 static int by_size(const void *a, const void *b)
@@ -320,7 +350,9 @@ int classes_new(struct classes **out,
     if (r == 0)
         r = classes_take(classes, &sweep);
     classes->own = sweep.own;
+    classes->says = sweep.says;
     sweep.own = NULL;
+    sweep.says = NULL;
     sweep_fini(&sweep);
     if (r < 0) {
         classes_free(classes);
@@ -342,6 +374,7 @@ void classes_free(struct classes *classes)
     free(classes->ends);
     free(classes->end_counts);
     free(classes->own);
+    free(classes->says);
     free(classes);
 }
 

@@ -14,6 +14,9 @@ struct classes {
     uint32_t *end_counts; /* by class: how many of these there are */
     bool *own; /* by node: it belongs to a runtime's own thread, or to one that
                   waits for work in a runtime */
+    unsigned char
+        *says; /* by node: how much a trace that ends there says about its
+                            task: only those that say the most count */
     size_t count;
 };
 
@@ -22,7 +25,10 @@ enum classes_ends {
     /* At the first call of a runtime, such as MPI_Barrier: a thread that spins
      * inside is at a different place each time. A runtime's own threads do not
      * count, unless a task has no others (decision 0220); those of OpenMP do
-     * while they run a region of the program. */
+     * while they run a region of the program. In a task with Python frames only
+     * threads that have some count; if some have frames of the program's own
+     * files, only these. Threads that only poll do not count, unless a task has
+     * no others. */
     CLASSES_CALLS,
     CLASSES_FULL, /* at its last frame */
 };

@@ -20,6 +20,8 @@ static const struct form {
     {FRAME_RUNNING, NOTE_RUNNING},
     {FRAME_THREAD "*]", NOTE_THREAD_NAME},
     {FRAME_CUT, NOTE_CUT},
+    {"[truncated]", NOTE_TRUNCATED},
+    {"[no stack]", NOTE_TRUNCATED},
     {FRAME_GIVEN_UP "*]", NOTE_GIVEN_UP},
     {"[*" FRAME_LEFT_OUT "]", NOTE_GIVEN_UP},
     {FRAME_STUCK FRAME_STUCK_SOMEWHERE "]", NOTE_NOWHERE},

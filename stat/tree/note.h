@@ -8,7 +8,9 @@
 /* What a note says, as far as anything depends on it. */
 enum note_kind {
     NOTE_NONE,        /* a place */
-    NOTE_OTHER,       /* such as "[truncated]" or "[any tag]" */
+    NOTE_OTHER,       /* such as "[any tag]" */
+    NOTE_TRUNCATED,   /* above a stack whose outer part is not known, or for a
+                         stack that is not known */
     NOTE_RUNNING,     /* the thread ran just before it was stopped */
     NOTE_THREAD_NAME, /* above the stack of a thread */
     NOTE_CUT,         /* in place of the middle of a stack */

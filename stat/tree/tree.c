@@ -98,6 +98,10 @@ int tree_end_compare(const struct tree_end *a, const struct tree_end *b)
         return a->threads < b->threads ? -1 : 1;
     if (a->current != b->current)
         return a->current - b->current;
+    if (a->polls != b->polls)
+        return a->polls - b->polls;
+    if (a->still != b->still)
+        return a->still < b->still ? -1 : 1;
     if (!a->tids || !b->tids)
         return (a->tids != NULL) - (b->tids != NULL);
     return tasks_compare(a->tids, b->tids);
@@ -361,6 +365,10 @@ static int settle_node(struct tree *tree,
                 at->end.samples += progress->seen - progress->moved;
             if (at->end.samples > progress->seen) /* sum over threads */
                 at->end.samples = progress->seen;
+            if (at->end.still > 0)
+                at->end.still += progress->seen - progress->moved;
+            if (at->end.still > progress->seen)
+                at->end.still = progress->seen;
             r = tasks_combine(&at->end.tasks, TASKS_BOTH, ends[i].tasks,
                               progress->tasks);
             if (r == 0 && tasks_count(at->end.tasks) == 0)

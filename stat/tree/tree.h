@@ -51,13 +51,17 @@ struct tree_node {
 
 /* Traces of `tasks` end at `node` in `samples` samples, up to the one in which
  * the task last moved, and with `threads` threads in the last of these. The
- * ends of one node have descending (samples, threads, current, tids) and no
- * task in common. */
+ * ends of one node have descending (samples, threads, current, polls, still,
+ * tids) and no task in common. */
 struct tree_end {
     uint32_t node; /* an index */
     uint32_t samples;
     uint32_t threads;
     bool current; /* also in the sample of the task's last move, and since */
+    bool polls;   /* threads there wake up, and sleep at the same place again */
+    uint32_t still; /* for how many samples, up to that last move, the threads
+                       there had not moved; in a settled tree, up to the last
+                       sample; 0: not known */
     struct tasks *tasks; /* holds one reference */
     struct tasks *tids;  /* ids of these threads, of each of `tasks`; NULL: not
                             known; holds one reference */
@@ -121,7 +125,7 @@ void tree_free(struct tree *tree);
 
 /* Join both trees. For a task in both, the tree in which it moved later counts;
  * if that is the same sample, ends at the same node keep the higher (samples,
- * threads, current, tids). The longer stops are kept. Linear in both.
+ * threads, current, polls, still, tids). The longer stops are kept. Linear in both.
  * Associative, commutative, idempotent. Returns 0 or -ENOMEM. */
 int tree_join(struct tree **out, const struct tree *a, const struct tree *b);
 

@@ -15,8 +15,8 @@
  *   nodes: count; frame, and how much its depth is below the most possible
  *   sets of tasks: count; length and bytes of each
  *   sets of thread ids: count; length and bytes of each
- *   ends: count; node minus the last end's, samples, 2 threads + current, set
- *     of tasks, set of thread ids from 1 on or 0
+ *   ends: count; node minus the last end's, samples, 4 threads + 2 polls +
+ *     current, still, set of tasks, set of thread ids from 1 on or 0
  *   progress: count; moved, seen - moved, set
  *   stops: count; task, microseconds of each */
 #define TREE_FORMAT "%auc"
@@ -165,7 +165,9 @@ static void write_ends(struct writer *writer,
 
         write_number(writer, end->node - (i > 0 ? end[-1].node : 0));
         write_number(writer, end->samples);
-        write_number(writer, 2 * (uint64_t)end->threads + end->current);
+        write_number(writer, 4 * (uint64_t)end->threads + 2 * end->polls +
+                                 end->current);
+        write_number(writer, end->still);
         write_number(writer, uses[i].number - 1);
         write_number(writer, tids[i].number);
     }
@@ -446,7 +448,7 @@ static int read_ends(struct tree *tree,
                      const struct sets *sets,
                      const struct sets *tids)
 {
-    uint32_t count = read_count(reader, 5), node = 0, i;
+    uint32_t count = read_count(reader, 6), node = 0, i;
 
     if (count > 0 && tree->node_count == 0)
         return -EBADMSG;
@@ -459,9 +461,11 @@ static int read_ends(struct tree *tree,
         node += (uint32_t)read_number(reader, tree->node_count - 1 - node);
         end->node = node;
         end->samples = (uint32_t)read_number(reader, UINT32_MAX);
-        threads = read_number(reader, 2 * (uint64_t)UINT32_MAX + 1);
-        end->threads = (uint32_t)(threads / 2);
+        threads = read_number(reader, 4 * (uint64_t)UINT32_MAX + 3);
+        end->threads = (uint32_t)(threads / 4);
+        end->polls = threads / 2 % 2;
         end->current = threads % 2;
+        end->still = (uint32_t)read_number(reader, UINT32_MAX);
         end->tasks = read_set(reader, sets);
         if (!read_tids(end, reader, tids) || reader->failed || !end->tasks ||
             end->samples == 0 || end->threads == 0)

@@ -70,18 +70,18 @@ static int take_stack(void *arg,
                       size_t count)
 {
     struct daemon *daemon = arg;
-    struct motion_part part;
+    struct evidence evidence;
     bool told = daemon->request.task_count <= TIDS_TASKS_MAX;
     int r;
 
-    r = motion_part(&part, daemon->motion, walker_kinds(daemon->walker),
-                    walker_names(daemon->walker), tid, frames, count);
+    r = motion_evidence(&evidence, daemon->motion, walker_kinds(daemon->walker),
+                        walker_names(daemon->walker), tid, frames, count);
     if (r < 0)
         return r;
     if (daemon->request.flags & REQUEST_NATIVE)
-        part.decisive = count;
+        evidence.decisive = count;
     return traces_add_thread(daemon->traces, daemon->task, told ? tid : 0,
-                             frames, count, part.decisive, part.ran);
+                             frames, count, &evidence);
 }
 
 /* The rest of `text` after "pid N: ", if it begins with that; never "". */

@@ -32,6 +32,7 @@ struct seen_thread {
     bool owed;  /* one sleep of the previous stop was still to come */
     bool slept; /* it slept more often than its stops explain */
     bool ran;
+    bool timed; /* it sleeps in a call with a time-out */
 };
 
 struct motion {
@@ -81,10 +82,16 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
         return 0;
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
     if (thread) {
+        int timed = -1;
+
         expected = thread->sleeps + thread->owed;
         expected += stopped ? SLEEPS_OF_A_STOP : 0;
         thread->slept = now.sleeps > expected;
         thread->owed = now.sleeps < expected;
+        if (thread->slept)
+            timed = thread_sleeps_timed(pid, tid);
+        if (timed >= 0)
+            thread->timed = timed;
         thread->ran = !now.asleep && now.run_ns > thread->run_ns + RUN_NS;
     } else {
         thread = calloc(1, sizeof(*thread));
@@ -128,19 +135,31 @@ int motion_look(struct motion *motion,
     return r;
 }
 
-int motion_part(struct motion_part *out,
-                struct motion *motion,
-                struct kinds *kinds,
-                const struct names *names,
-                pid_t tid,
-                const struct frame *frames,
-                size_t count)
+/* How much a thread with this stack, which no runtime has started, says. Frames
+ * of Python have names, those of C do not yet. */
+static enum weight weight_of(const struct frame *frames, size_t count)
+{
+    enum weight weight = WEIGHT_NATIVE;
+
+    for (size_t i = 0; i < count && weight < WEIGHT_PROGRAM; i++)
+        if (frames[i].function[0] && !note_is(frames[i].function))
+            weight = frames[i].module[0] ? WEIGHT_LIBRARY : WEIGHT_PROGRAM;
+    return weight;
+}
+
+int motion_evidence(struct evidence *out,
+                    struct motion *motion,
+                    struct kinds *kinds,
+                    const struct names *names,
+                    pid_t tid,
+                    const struct frame *frames,
+                    size_t count)
 {
     struct seen_thread *thread;
     enum role role = ROLE_PROGRAM;
     size_t i, wrapper = count;
     const char *symbol;
-    bool outermost = true;
+    bool outermost = true, slept;
     int r;
 
     while (count > 0 && note_is(frames[count - 1].function))
@@ -150,7 +169,7 @@ int motion_part(struct motion_part *out,
         if (r < 0)
             return r;
         if (outermost && role_is_own(role)) {
-            *out = (struct motion_part){0, false};
+            *out = (struct evidence){.weight = WEIGHT_OWN};
             return 0;
         }
         outermost &= role == ROLE_START || role == ROLE_LIBRARY;
@@ -162,8 +181,13 @@ int motion_part(struct motion_part *out,
             break;
     }
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
-    out->decisive = i;
-    out->ran = thread && ((thread->slept && !role_polls(role)) ||
-                          (thread->ran && i == count));
+    slept = thread && thread->slept && !role_polls(role);
+    *out = (struct evidence){
+        .decisive = i,
+        .ran =
+            (slept && !thread->timed) || (thread && thread->ran && i == count),
+        .polled = slept && thread->timed,
+        .weight = weight_of(frames, count),
+    };
     return 0;
 }

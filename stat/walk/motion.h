@@ -3,7 +3,8 @@
  * Two equal stacks do not prove that a thread stood still: a loop may be at the
  * same place twice. So the kernel is asked how often the thread went to sleep,
  * and how long it ran. Inside a call of MPI, where a waiting thread polls,
- * neither counts, nor does the place inside the call. */
+ * neither counts, nor does the place inside the call. A thread that wakes up,
+ * and sleeps at the same place again in a call with a time-out, polls too. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 #include <sys/types.h>
 
 #include "stat/tree/frame.h"
+#include "stat/walk/evidence.h"
 #include "stat/walk/kinds.h"
 #include "stat/walk/names.h"
 
@@ -37,19 +39,13 @@ int motion_look(struct motion *motion,
                 size_t threads_max,
                 bool stopped);
 
-/* The part of a stack that shows progress: see traces_add_thread(). */
-struct motion_part {
-    size_t decisive;
-    bool ran;
-};
-
-/* Find which part of the stack of thread `tid` shows progress. The last
+/* Find what the stack of thread `tid` says about progress. The last
  * motion_look() was for its process. `frames` are as walk_process() gives them,
  * and `kinds` and `names` are those of the walker. Returns 0 or -ENOMEM. */
-int motion_part(struct motion_part *out,
-                struct motion *motion,
-                struct kinds *kinds,
-                const struct names *names,
-                pid_t tid,
-                const struct frame *frames,
-                size_t count);
+int motion_evidence(struct evidence *out,
+                    struct motion *motion,
+                    struct kinds *kinds,
+                    const struct names *names,
+                    pid_t tid,
+                    const struct frame *frames,
+                    size_t count);

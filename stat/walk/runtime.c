@@ -1,6 +1,8 @@
 /* runtime.c - see runtime.h. */
 #include "stat/walk/runtime.h"
 
+#include <string.h>
+
 /* The role that the frame of `node` has. */
 static enum role own_role(const struct tree *tree, uint32_t node)
 {
@@ -55,6 +57,17 @@ bool runtime_is_own(const struct tree *tree, uint32_t node)
 bool runtime_is_python_library(const struct tree *tree, uint32_t node)
 {
     return own_role(tree, node) == ROLE_PYTHON;
+}
+
+bool runtime_is_python(const struct tree *tree, uint32_t node)
+{
+    struct frame frame = tree_frame(tree, tree->nodes[node].frame);
+    size_t len = strlen(frame.file);
+
+    return runtime_is_python_library(tree, node) ||
+           strcmp(frame.function, "<module>") == 0 ||
+           strcmp(frame.file, "<string>") == 0 ||
+           (len > 3 && strcmp(frame.file + len - 3, ".py") == 0);
 }
 
 bool runtime_is_library(const struct tree *tree, uint32_t node)

@@ -35,6 +35,9 @@ bool runtime_is_own(const struct tree *tree, uint32_t node);
 /* Whether `node` is a function of Python's library, written in Python. */
 bool runtime_is_python_library(const struct tree *tree, uint32_t node);
 
+/* Whether `node` is a function written in Python. */
+bool runtime_is_python(const struct tree *tree, uint32_t node);
+
 /* Whether `node` is a function of the library of its language. The program's
  * own functions are above or below it. */
 bool runtime_is_library(const struct tree *tree, uint32_t node);

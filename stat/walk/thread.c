@@ -71,6 +71,47 @@ static const struct {
     {SYS_writev, "writev"},
 };
 
+/* How a system call says that it has no time-out. */
+enum forever {
+    NEVER,    /* it always has one */
+    NEGATIVE, /* an argument is a negative number */
+    NO_TIME,  /* an argument is a null pointer */
+};
+
+/* System calls with a time-out, and its argument. After a stop, some of them go
+ * on as restart_syscall() with the arguments of poll() or of the others. */
+static const struct {
+    long number;
+    unsigned argument;
+    enum forever forever;
+} timed[] = {
+#ifdef SYS_poll
+    {SYS_poll, 2, NEGATIVE},
+#endif
+#ifdef SYS_select
+    {SYS_select, 4, NO_TIME},
+#endif
+#ifdef SYS_epoll_wait
+    {SYS_epoll_wait, 3, NEGATIVE},
+#endif
+#ifdef SYS_epoll_pwait2
+    {SYS_epoll_pwait2, 3, NO_TIME},
+#endif
+    {SYS_restart_syscall, 2, NEGATIVE},
+    {SYS_epoll_pwait, 3, NEGATIVE},
+    {SYS_ppoll, 2, NO_TIME},
+    {SYS_pselect6, 4, NO_TIME},
+    {SYS_nanosleep, 0, NEVER},
+    {SYS_clock_nanosleep, 0, NEVER},
+    {SYS_futex, 3, NO_TIME},
+    {SYS_rt_sigtimedwait, 2, NO_TIME},
+    {SYS_semtimedop, 3, NO_TIME},
+    {SYS_mq_timedreceive, 4, NO_TIME},
+    {SYS_mq_timedsend, 4, NO_TIME},
+    {SYS_recvmmsg, 4, NO_TIME},
+    {SYS_io_getevents, 4, NO_TIME},
+};
+
 bool thread_has_ended(char state)
 {
     return state == 'Z' || state == 'X' || state == 'x';
@@ -117,6 +158,28 @@ int thread_efforts(struct thread_efforts *out, pid_t pid, pid_t tid)
     read_file(text, sizeof(text), pid, tid, "schedstat");
     out->run_ns = strtoull(text, NULL, 10);
     return 0;
+}
+
+int thread_sleeps_timed(pid_t pid, pid_t tid)
+{
+    char text[512], *at;
+    uint64_t argument = 0;
+    size_t i = 0;
+    long number;
+
+    read_file(text, sizeof(text), pid, tid, "syscall");
+    number = strtol(text, &at, 10);
+    if (at == text)
+        return -1; /* it runs, or may not be looked at */
+    while (i < sizeof(timed) / sizeof(timed[0]) && timed[i].number != number)
+        i++;
+    if (i == sizeof(timed) / sizeof(timed[0]))
+        return 0;
+    for (unsigned k = 0; k <= timed[i].argument; k++)
+        argument = strtoull(at, &at, 16);
+    return timed[i].forever == NEVER ||
+           (timed[i].forever == NEGATIVE ? (int32_t)(uint32_t)argument >= 0
+                                         : argument != 0);
 }
 
 pid_t thread_inner_tid(pid_t pid, pid_t tid)

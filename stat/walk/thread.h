@@ -34,6 +34,11 @@ struct thread_efforts {
     bool asleep;     /* it waits now */
 };
 
+/* Whether the thread sleeps in a system call with a time-out, such as
+ * epoll_wait(). The kernel tells it only to a process that may trace the
+ * thread. Returns 1, 0, or -1 if it is not known. */
+int thread_sleeps_timed(pid_t pid, pid_t tid);
+
 /* Read it. Returns 0, or -ESRCH if there is no such thread. */
 int thread_efforts(struct thread_efforts *out, pid_t pid, pid_t tid);
 

@@ -9,6 +9,7 @@
 #include "stat/list.h"
 #include "stat/table.h"
 #include "stat/tree/build.h"
+#include "stat/walk/stays.h"
 
 /* How many stacks are kept before unneeded ones are freed. */
 #define STACKS_MIN 64
@@ -43,6 +44,10 @@ struct stack {
 /* One stack of one task. */
 struct spot {
     struct stack *stack;
+    uint64_t stay;                /* the hash of its decisive frames */
+    uint32_t still;               /* samples of that stay, ... */
+    bool polls;                   /* ... and whether threads there wake up, up
+                                     to the task's last move */
     uint32_t samples;             /* up to the task's last move */
     uint32_t threads;             /* when last seen */
     uint32_t before;              /* in the previous sample; above 0: current */
@@ -57,9 +62,7 @@ struct seen {
     uint32_t task;
     uint32_t moved;
     uint32_t seen;
-    uint64_t places_before; /* sum of hashes of the decisive places */
-    uint64_t places_now;
-    bool ran;         /* since the previous sample, without leaving its place */
+    struct stays stays;
     bool here;        /* in this sample */
     uint32_t stop_us; /* the longest */
     bool stop_new;    /* longer than in the previous sample */
@@ -105,6 +108,7 @@ void traces_free(struct traces *traces)
         for (uint32_t i = 0; i < seen->count; i++)
             spot_fini(&seen->spots[i]);
         free(seen->spots);
+        stays_fini(&seen->stays);
     }
     TABLE_FREE(traces->tasks);
     free(traces);
@@ -199,7 +203,10 @@ static struct seen *seen_of(struct traces *traces, uint32_t task)
 }
 
 /* Add a thread of the task in this sample. Returns 0 or -ENOMEM. */
-static int spot_add(struct seen *seen, struct stack *stack, pid_t tid)
+static int spot_add(struct seen *seen,
+                    struct stack *stack,
+                    uint64_t stay,
+                    pid_t tid)
 {
     struct spot *spot;
     uint32_t i;
@@ -209,10 +216,11 @@ static int spot_add(struct seen *seen, struct stack *stack, pid_t tid)
     if (i == seen->count) {
         if (list_grow(&seen->spots, i, sizeof(*seen->spots)) < 0)
             return -ENOMEM;
-        seen->spots[i] = (struct spot){.stack = stack};
+        seen->spots[i] = (struct spot){.stack = stack, .stay = stay};
         seen->count++;
     }
     spot = &seen->spots[i];
+    spot->stay = stay;
     spot->now++;
     seen->here = true;
     if (tid <= 0 || (uint32_t)tid >= TASKS_MAX)
@@ -261,9 +269,10 @@ int traces_add_thread(struct traces *traces,
                       pid_t tid,
                       const struct frame *frames,
                       size_t count,
-                      size_t decisive,
-                      bool ran)
+                      const struct evidence *evidence)
 {
+    size_t decisive = evidence->decisive;
+    uint64_t hash;
     struct stack *stack;
     struct seen *seen;
 
@@ -275,12 +284,12 @@ int traces_add_thread(struct traces *traces,
         decisive = count;
     stack = stack_of(traces, frames, count);
     seen = stack ? seen_of(traces, task) : NULL;
-    if (!seen || spot_add(seen, stack, tid) < 0)
+    if (!seen)
         return -ENOMEM;
-    /* A sum, since the order of threads varies. */
-    seen->places_now += places_hash(stack, decisive);
-    seen->ran |= ran;
-    return 0;
+    hash = places_hash(stack, decisive);
+    if (spot_add(seen, stack, hash, tid) < 0)
+        return -ENOMEM;
+    return stays_add(&seen->stays, hash, evidence);
 }
 
 int traces_add(struct traces *traces,
@@ -288,7 +297,9 @@ int traces_add(struct traces *traces,
                const struct frame *frames,
                size_t count)
 {
-    return traces_add_thread(traces, task, 0, frames, count, count, false);
+    return traces_add_thread(
+        traces, task, 0, frames, count,
+        &(struct evidence){.decisive = count, .weight = WEIGHT_NATIVE});
 }
 
 /* A time in microseconds, rounded up to a few significant bits, so that the
@@ -316,23 +327,41 @@ int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns)
     return 0;
 }
 
+/* Note in a spot how long its threads have stood still, or only whether they
+ * poll. Returns whether they do, and did not before. */
+static bool spot_note(struct spot *spot, const struct seen *seen, bool moved)
+{
+    const struct stay *stay = stays_find(&seen->stays, spot->stay);
+    bool polled = spot->polls;
+
+    if (moved)
+        spot->still = stay ? stay->still : 0;
+    if (moved || stay)
+        spot->polls = stay && stay->polls;
+    return spot->polls && !polled;
+}
+
 /* The task has not moved: it keeps its place, even if frames inside a runtime
- * differ. */
-static void seen_stay(struct seen *seen)
+ * differ. Returns whether more of its threads poll. */
+static bool seen_stay(struct seen *seen)
 {
     uint32_t kept = 0, i;
+    bool polls = false;
 
     for (i = 0; i < seen->count; i++) {
         struct spot spot = seen->spots[i];
 
         spot.now = 0;
         spot.now_known = 0;
+        if (spot.before > 0)
+            polls |= spot_note(&spot, seen, false);
         if (spot.before > 0 || spot.samples > 0)
             seen->spots[kept++] = spot;
         else
             spot_fini(&spot);
     }
     seen->count = kept;
+    return polls;
 }
 
 /* The task has moved, for the first time in `still` samples. Returns 0 or
@@ -350,7 +379,10 @@ static int seen_move(struct seen *seen, uint32_t still)
 
         if (spot->before > 0)
             spot->samples += still;
+        spot->still = 0;
+        spot->polls = false;
         if (spot->now > 0) {
+            spot_note(spot, seen, true);
             spot->samples++;
             spot->threads = spot->now;
             if (threads > 1) /* else the id is the pid */
@@ -363,26 +395,27 @@ static int seen_move(struct seen *seen, uint32_t still)
     return r;
 }
 
-/* Process this sample of one task. Returns 1 if it has moved, 0 if not, or
- * -ENOMEM. */
+/* What a sample of a task has to tell. */
+enum news {
+    NEWS_NONE,
+    NEWS_POLLS, /* more of its threads poll */
+    NEWS_MOVED,
+};
+
+/* Process this sample of one task. Returns its news or -ENOMEM. */
 static int seen_advance(struct seen *seen)
 {
-    bool moved =
-        seen->seen == 0 || seen->ran || seen->places_before != seen->places_now;
-    int r = 0;
+    int news = NEWS_MOVED, r = 0;
 
-    if (moved) {
+    if (stays_end_sample(&seen->stays) || seen->seen == 0) {
         r = seen_move(seen, seen->seen - seen->moved);
         seen->moved = seen->seen + 1;
     } else {
-        seen_stay(seen);
+        news = seen_stay(seen) ? NEWS_POLLS : NEWS_NONE;
     }
     seen->seen++;
-    seen->places_before = seen->places_now;
-    seen->places_now = 0;
-    seen->ran = false;
     seen->here = false;
-    return r < 0 ? r : moved;
+    return r < 0 ? r : news;
 }
 
 /* Forget the earlier places of a task that has just moved. */
@@ -403,14 +436,12 @@ static void seen_forget(struct seen *seen)
     seen->count = kept;
 }
 
-/* One end of one task, or its progress, which has no stack. */
+/* One end of one task, or its progress, which has no stack: then `end` has what
+ * the progress says, as samples and threads. */
 struct entry {
     const struct stack *stack;
-    uint32_t samples; /* of progress: its `moved` */
-    uint32_t threads; /* of progress: its `seen` */
-    uint32_t current;
+    struct tree_end end; /* without node and tasks; its ids are borrowed */
     uint32_t task;
-    struct tasks *tids; /* borrowed; NULL: not known */
 };
 
 static int by_weight(const void *a, const void *b)
@@ -423,15 +454,7 @@ static int by_weight(const void *a, const void *b)
             return x->stack ? 1 : -1;
         return x->stack->number < y->stack->number ? -1 : 1;
     }
-    if (x->samples != y->samples)
-        return x->samples < y->samples ? -1 : 1;
-    if (x->threads != y->threads)
-        return x->threads < y->threads ? -1 : 1;
-    if (x->current != y->current)
-        return x->current < y->current ? -1 : 1;
-    if (!x->tids || !y->tids)
-        return (x->tids != NULL) - (y->tids != NULL);
-    return tasks_compare(x->tids, y->tids);
+    return tree_end_compare(&x->end, &y->end);
 }
 
 static int by_task(const void *a, const void *b)
@@ -485,14 +508,17 @@ static int put_entries(struct build *build,
         if (r == 0 && entry->stack && entry->stack != put)
             r = put_stack(build, &node, entry->stack);
         put = entry->stack;
-        if (r == 0 && entry->stack)
-            r = build_end(
-                build, &(struct tree_end){node, entry->samples, entry->threads,
-                                          entry->current, tasks, entry->tids});
-        else if (r == 0)
+        if (r == 0 && entry->stack) {
+            struct tree_end end = entry->end;
+
+            end.node = node;
+            end.tasks = tasks;
+            r = build_end(build, &end);
+        } else if (r == 0) {
             r = build_progress(
-                build,
-                &(struct tree_progress){entry->samples, entry->threads, tasks});
+                build, &(struct tree_progress){entry->end.samples,
+                                               entry->end.threads, tasks});
+        }
         tasks_free(tasks);
     }
     free(ranges);
@@ -505,21 +531,26 @@ static int put_seen(struct entry *entries,
                     struct seen *seen,
                     bool forgets)
 {
-    int moved = seen_advance(seen);
+    int news = seen_advance(seen);
 
-    if (moved < 0)
-        return moved;
-    if (moved && forgets)
+    if (news < 0)
+        return news;
+    if (news == NEWS_MOVED && forgets)
         seen_forget(seen);
-    for (uint32_t i = 0; moved && i < seen->count; i++) {
+    for (uint32_t i = 0; news != NEWS_NONE && i < seen->count; i++) {
         const struct spot *spot = &seen->spots[i];
 
-        entries[(*count)++] =
-            (struct entry){spot->stack,      spot->samples, spot->threads,
-                           spot->before > 0, seen->task,    spot->tids};
+        entries[(*count)++] = (struct entry){spot->stack,
+                                             {.samples = spot->samples,
+                                              .threads = spot->threads,
+                                              .current = spot->before > 0,
+                                              .still = spot->still,
+                                              .polls = spot->polls,
+                                              .tids = spot->tids},
+                                             seen->task};
     }
-    entries[(*count)++] =
-        (struct entry){NULL, seen->moved, seen->seen, 0, seen->task, NULL};
+    entries[(*count)++] = (struct entry){
+        NULL, {.samples = seen->moved, .threads = seen->seen}, seen->task};
     return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "stat/tree/frame.h"
 #include "stat/tree/tree.h"
+#include "stat/walk/evidence.h"
 
 struct traces; /* opaque */
 
@@ -35,21 +36,17 @@ int traces_add(struct traces *traces,
                const struct frame *frames,
                size_t count);
 
-/* The same for a thread, with the part of its stack that decides whether the
- * task has moved. A task that has not moved stays where it was seen first.
+/* The same for a thread, with what decides whether the task has moved. A task
+ * that has not moved stays where it was seen first.
  *
  * tid       its id; 0: not known. Kept for a task with several threads
- * decisive  how many frames, from the outermost on, decide: the others, such as
- *           the inside of a call of MPI, may differ each time
- * ran       the thread has run since the previous sample: it has moved, though
- *           it may be at the same place again */
+ * evidence  borrowed; `decisive` above `count` means all frames */
 int traces_add_thread(struct traces *traces,
                       uint32_t task,
                       pid_t tid,
                       const struct frame *frames,
                       size_t count,
-                      size_t decisive,
-                      bool ran);
+                      const struct evidence *evidence);
 
 /* Note that task `task` was stopped for `ns` nanoseconds in the present sample.
  * Returns 0 or -ENOMEM. */

@@ -259,6 +259,10 @@ static int write_ends(FILE *file,
         fprintf(file, "%s{\"set\":%u,\"samples\":%u,\"threads\":%u%s", comma,
                 sets->ends[*end], at->samples, at->threads,
                 at->current ? "" : ",\"left\":true");
+        if (at->still > 0)
+            fprintf(file, ",\"still\":%u", at->still);
+        if (at->polls)
+            fputs(",\"polls\":true", file);
         if (at->tids) {
             fputs(",\"tids\":\"", file);
             r = escape_tasks(file, at->tids);

@@ -50,7 +50,10 @@ static inline struct tree *random_tree(uint64_t *seed,
             CHECK_OK(traces_add_thread(
                 traces, random_below(seed, tasks),
                 random_below(seed, 2) ? 0 : 100 + (pid_t)random_below(seed, 4),
-                frames, depth, depth, false));
+                frames, depth,
+                &(struct evidence){.decisive = depth,
+                                   .polled = random_below(seed, 4) == 0,
+                                   .weight = WEIGHT_NATIVE}));
         }
         tree = with_sample(tree, traces, random_below(seed, 1000));
     }

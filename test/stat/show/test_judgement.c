@@ -175,7 +175,8 @@ TEST(judgements_name_the_owner_of_a_mutex)
     for (uint32_t tasks = 1; tasks <= 3; tasks += 2) {
         CHECK_OK(traces_new(&traces));
         for (uint32_t task = 0; task < tasks; task++) {
-            CHECK_OK(traces_add_thread(traces, task, 10, owner, 2, 2, false));
+            CHECK_OK(traces_add_thread(traces, task, 10, owner, 2,
+                                       &(struct evidence){.decisive = 2}));
             add_waiting(traces, task, "take", call,
                         "[thread 11 waits for thread 10]");
             add_waiting(traces, task, "give", call,

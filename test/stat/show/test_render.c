@@ -378,7 +378,8 @@ TEST(the_inside_of_mpi_makes_no_classes)
     for (uint32_t sample = 0; sample < 2; sample++) {
         for (uint32_t task = 0; task < 3; task++)
             CHECK_OK(traces_add_thread(traces, task, 0, frames,
-                                       2 + (task + sample) % 3, 1, false));
+                                       2 + (task + sample) % 3,
+                                       &(struct evidence){.decisive = 1}));
         tree = with_sample(tree, traces, 0);
     }
     traces_free(traces);

@@ -360,7 +360,8 @@ static int unpack_one(uint32_t not_walked,
     put(bytes, &len, 1);
     put(bytes, &len, below);
     put(bytes, &len, 1);
-    put(bytes, &len, 3);
+    put(bytes, &len, 5); /* one thread, still there ... */
+    put(bytes, &len, 1); /* ... for one sample */
     put(bytes, &len, 0);
     put(bytes, &len, tids > 0);
     put(bytes, &len, 1); /* it moved in sample 1 */

@@ -118,12 +118,12 @@ static void let_go(void)
 /* Look at the process. Returns whether it has moved since the last look. */
 static bool moves(bool stopped)
 {
-    struct motion_part part;
+    struct evidence evidence;
 
     motion_sample(motion);
     CHECK_OK(motion_look(motion, pid, 1, stopped));
-    CHECK_OK(motion_part(&part, motion, NULL, NULL, pid, NULL, 0));
-    return part.ran;
+    CHECK_OK(motion_evidence(&evidence, motion, NULL, NULL, pid, NULL, 0));
+    return evidence.ran;
 }
 
 TEST(a_sleeper_that_is_stopped_has_not_moved)
@@ -201,4 +201,28 @@ TEST(a_thread_that_runs_moves)
     await_run(before);
     CU_ASSERT(moves(true));
     end();
+}
+
+/* It may wake up as often as it likes at the same place. */
+TEST(a_sleeper_with_a_time_out_polls)
+{
+    struct evidence evidence;
+
+    CU_ASSERT_FATAL((pid = fork()) >= 0);
+    if (pid == 0)
+        for (;;)
+            poll(NULL, 0, 1);
+    CHECK_OK(motion_new(&motion));
+    CU_ASSERT(!moves(false));
+    do {
+        sleeps = efforts_now().sleeps;
+        await_sleep(2);
+        motion_sample(motion);
+        CHECK_OK(motion_look(motion, pid, 1, false));
+        CHECK_OK(motion_evidence(&evidence, motion, NULL, NULL, pid, NULL, 0));
+    } while (evidence.ran); /* until it is looked at while it sleeps */
+    CU_ASSERT(evidence.polled);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    motion_free(motion);
 }

@@ -1,9 +1,11 @@
 /* test_traces.c - the record that a daemon keeps of the stacks it has seen. */
 #include <malloc.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "stat/walk/traces.h"
 #include "test/check.h"
+#include "test/stat/trees.h"
 
 /* Samples of a job that is never twice at the same place. */
 #define SAMPLES 20000
@@ -85,7 +87,10 @@ static uint32_t moved_in(struct traces *traces,
     struct tree *tree = NULL;
     uint32_t moved = 0;
 
-    CHECK_OK(traces_add_thread(traces, 0, 0, frames, 3, 1, ran));
+    CHECK_OK(traces_add_thread(traces, 0, 0, frames, 3,
+                               &(struct evidence){.decisive = 1,
+                                                  .ran = ran,
+                                                  .weight = WEIGHT_NATIVE}));
     CHECK_OK(traces_sample(&tree, traces, 0));
     CU_ASSERT_EQUAL_FATAL(tree->progress_count, 1);
     moved = tree->progress[0].moved;
@@ -108,5 +113,110 @@ TEST(the_decisive_frames_move_a_task)
     CU_ASSERT_EQUAL(moved_in(traces, 1, "poll", true), 4);
     CU_ASSERT_EQUAL(moved_in(traces, 1, "poll", false), 4);
     CU_ASSERT_EQUAL(moved_in(traces, 2, "poll", false), 6);
+    traces_free(traces);
+}
+
+/* Add a thread in `function`, called by main(). */
+static void add_in(struct traces *traces,
+                   const char *function,
+                   struct evidence evidence)
+{
+    const struct frame frames[] = {{"main", "m.c", 1, "", 0, false},
+                                   {function, "", 0, "", 0, false}};
+
+    evidence.decisive = 2;
+    CHECK_OK(traces_add_thread(traces, 0, 0, frames, 2, &evidence));
+}
+
+/* The end in `function` of the settled tree of both; `tree` becomes the tree of
+ * both. */
+static struct tree_end end_in(struct tree **tree,
+                              struct traces *traces,
+                              const char *function)
+{
+    struct tree_end found = {.node = 0};
+    struct tree *whole = NULL;
+
+    *tree = with_sample(*tree, traces, 0);
+    CHECK_OK(tree_settle(&whole, *tree));
+    for (uint32_t i = 0; i < whole->end_count; i++)
+        if (strcmp(tree_function(whole, whole->ends[i].node), function) == 0)
+            found = whole->ends[i];
+    tree_free(whole);
+    return found;
+}
+
+/* One thread moves in each sample: the task moves, but the other thread stands
+ * still. */
+TEST(a_place_is_still_while_another_thread_moves)
+{
+    const struct evidence still = {.weight = WEIGHT_NATIVE};
+    struct evidence moving = still;
+    struct traces *traces = NULL;
+    struct tree *tree = NULL;
+
+    CHECK_OK(traces_new(&traces));
+    for (uint32_t i = 1; i <= 3; i++) {
+        add_in(traces, "wait", still);
+        add_in(traces, "work", moving);
+        CU_ASSERT_EQUAL(end_in(&tree, traces, "wait").still, i);
+        CU_ASSERT_EQUAL(tree->progress[0].moved, i);
+        moving.ran = true;
+    }
+    for (uint32_t i = 4; i <= 5; i++) {
+        add_in(traces, "wait", still);
+        add_in(traces, "work", still);
+        CU_ASSERT_EQUAL(end_in(&tree, traces, "wait").still, i);
+        CU_ASSERT_EQUAL(tree->progress[0].moved, 3);
+    }
+    /* A second thread comes. */
+    add_in(traces, "wait", still);
+    add_in(traces, "wait", still);
+    CU_ASSERT_EQUAL(end_in(&tree, traces, "wait").still, 1);
+    tree_free(tree);
+    traces_free(traces);
+}
+
+/* A thread that wakes up at the same place in a call with a time-out has not
+ * moved, but the place says that it polls. If it goes elsewhere, it has. */
+TEST(a_poller_does_not_move)
+{
+    struct evidence evidence = {.weight = WEIGHT_NATIVE};
+    struct traces *traces = NULL;
+    struct tree *tree = NULL;
+
+    CHECK_OK(traces_new(&traces));
+    add_in(traces, "epoll_wait", evidence);
+    CU_ASSERT(!end_in(&tree, traces, "epoll_wait").polls);
+    evidence.polled = true;
+    add_in(traces, "epoll_wait", evidence);
+    CU_ASSERT(end_in(&tree, traces, "epoll_wait").polls);
+    CU_ASSERT_EQUAL(tree->progress[0].moved, 1);
+    add_in(traces, "poll", evidence);
+    CU_ASSERT(!end_in(&tree, traces, "poll").polls);
+    CU_ASSERT_EQUAL(tree->progress[0].moved, 3);
+    tree_free(tree);
+    traces_free(traces);
+}
+
+/* Threads of a Python program without its own frames do not move it, unless it
+ * has no others. */
+TEST(threads_of_libraries_do_not_move_a_program)
+{
+    const struct evidence program = {.weight = WEIGHT_PROGRAM};
+    struct evidence library = {.weight = WEIGHT_LIBRARY};
+    struct traces *traces = NULL;
+    struct tree *tree = NULL;
+
+    CHECK_OK(traces_new(&traces));
+    for (uint32_t i = 1; i <= 4; i++) {
+        if (i < 4)
+            add_in(traces, "train", program);
+        add_in(traces, i % 2 ? "monitor" : "save", library);
+        tree = with_sample(tree, traces, 0);
+        CU_ASSERT_EQUAL(tree->progress[0].moved, i < 4 ? 1 : 4);
+        library.ran = true;
+    }
+    tree_free(tree);
     traces_free(traces);
 }
