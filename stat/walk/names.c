@@ -251,25 +251,26 @@ static char *function_of(const struct known *known,
     return function;
 }
 
-/* The role of a function in `file`, whose symbol has the role `role`: the code
+/* The role of a function at `place`, whose symbol has the role `role`: the code
  * of a language's library may be in any module. */
 static enum role role_at(const struct known *known,
                          enum role role,
-                         const char *file)
+                         const struct source *place)
 {
     enum role module = known->provider.role;
 
     if (role == ROLE_PROGRAM && module != ROLE_SYSTEM && module != role)
         return module;
-    if (file && (role == ROLE_PROGRAM || role == ROLE_LIBRARY))
-        return provider_is_library(file) ? ROLE_LIBRARY : ROLE_PROGRAM;
+    if (place->file && (role == ROLE_PROGRAM || role == ROLE_LIBRARY))
+        return provider_is_library(place->file, place->folder) ? ROLE_LIBRARY
+                                                               : ROLE_PROGRAM;
     return role;
 }
 
 /* Look up the name of an address. Returns 0 or -ENOMEM. */
 static int name_make(struct name *name, const struct known *known)
 {
-    struct source places[INLINED_MAX] = {{NULL, NULL, NULL, 0}};
+    struct source places[INLINED_MAX] = {{.line = 0}};
     Dwfl *dwfl = modules_dwfl(known->modules);
     size_t count = 0, i;
     const char *symbol;
@@ -302,7 +303,7 @@ static int name_make(struct name *name, const struct known *known)
             function = strdup(place->name);
         r = frame_add(
             name, function, place->file, place->line,
-            role_at(known, i + 1 == count ? role : ROLE_PROGRAM, place->file));
+            role_at(known, i + 1 == count ? role : ROLE_PROGRAM, place));
     }
     return r;
 }

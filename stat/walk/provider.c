@@ -451,7 +451,8 @@ enum role provider_role(const struct provider *provider,
     return role_of_symbol(provider, dwfl, module, symbol);
 }
 
-bool provider_is_library(const char *path)
+/* Whether `path` is in a folder of such a library. */
+static bool is_in_library(const char *path)
 {
     const char *const *folder = folders;
     const char *headers = strstr(path, "/include/");
@@ -461,4 +462,10 @@ bool provider_is_library(const char *path)
     while (*folder && !strstr(path, *folder))
         folder++;
     return *folder != NULL;
+}
+
+bool provider_is_library(const char *path, const char *folder)
+{
+    return is_in_library(path) ||
+           (path[0] != '/' && folder && is_in_library(folder));
 }

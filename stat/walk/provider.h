@@ -29,5 +29,6 @@ enum role provider_role(const struct provider *provider,
                         const char *symbol);
 
 /* Whether `path`, a source file, belongs to the library of a language: code of
- * such a file may be in any module. */
-bool provider_is_library(const char *path);
+ * such a file may be in any module. A relative path is relative to `folder`;
+ * NULL: not known. */
+bool provider_is_library(const char *path, const char *folder);

@@ -139,7 +139,8 @@ size_t source_find(struct source *out,
 {
     Dwarf_Die scopes[SOURCE_SCOPES_MAX], split, *functions;
     size_t file_count = 0, count = 0, scope_count, number, i;
-    struct source place = {NULL, NULL, NULL, 0};
+    struct source place = {.line = 0};
+    Dwarf_Attribute attribute;
     Dwarf_Files *files = NULL;
     Dwarf_Addr bias;
     Dwarf_Line *line;
@@ -150,6 +151,8 @@ size_t source_find(struct source *out,
     if (!functions)
         return 0;
     scope_count = unit_scopes(scopes, functions, pc - bias);
+    place.folder =
+        dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
     line = dwarf_getsrc_die(unit, pc - bias);
     if (line && dwarf_lineno(line, &place.line) == 0)
         place.file = dwarf_linesrc(line, NULL, NULL);

@@ -11,6 +11,8 @@ struct source {
     const char *name;    /* NULL: not known */
     const char *linkage; /* the linker's name, in C++; else NULL */
     const char *file;    /* NULL: not known */
+    const char *folder;  /* where it was compiled, for a relative `file`; NULL:
+                            not known */
     int line;            /* 0: not known */
 };
 
