@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/job/hostfile.h"
 #include "stat/list.h"
 #include "stat/request.h"
 
@@ -206,14 +207,20 @@ static int find_by_name(struct options *options, struct cop_error *error)
 {
     const char *name = options->name ? options->name : "";
     const char *user = options->user ? options->user : "";
+    char *hosts = NULL;
+    int r;
 
     if (options->hosts && !name[0] && !user[0])
         return cop_error_set(error, -EINVAL,
                              "--hosts: give --name or --user too: which "
                              "processes are meant on these hosts?");
-    if (options->hosts)
-        return targets_want(&options->targets, name, user, "", options->hosts,
-                            error);
+    if (options->hosts) {
+        r = hostfile_read(&hosts, options->hosts, error);
+        if (r == 0)
+            r = targets_want(&options->targets, name, user, "", hosts, error);
+        free(hosts);
+        return r;
+    }
     return name[0] || user[0]
                ? targets_add_name(&options->targets, name, user, error)
                : 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "stat/tree/role.h"
 #include "stat/tree/tasks.h"
@@ -13,7 +14,7 @@
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"
 #define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud %aud"
 #define FIND_FORMAT     "%aud %as %as %as"
-#define FOUND_FORMAT    "%ud %ad %as %auld"
+#define FOUND_FORMAT    "%ud %s %ad %as %auld"
 
 /* Numbers sent about each process found. */
 #define FOUND_FACTS 5
@@ -150,8 +151,10 @@ int found_pack(struct cop_packet **out,
     uint32_t count = targets->count, i;
     const char **names = calloc((size_t)count + 1, sizeof(*names));
     uint64_t *facts = calloc((size_t)count + 1, FOUND_FACTS * sizeof(*facts));
+    char boot[REQUEST_BOOT_SIZE];
     int r = -ENOMEM;
 
+    request_boot(boot);
     for (i = 0; names && facts && i < count; i++) {
         const struct targets_facts *known = &targets->facts[i];
         const uint64_t of_one[FOUND_FACTS] = {
@@ -162,7 +165,7 @@ int found_pack(struct cop_packet **out,
         memcpy(&facts[(size_t)i * FOUND_FACTS], of_one, sizeof(of_one));
     }
     if (names && facts)
-        r = cop_packet_new(out, STAT_TAG_FOUND, FOUND_FORMAT, index,
+        r = cop_packet_new(out, STAT_TAG_FOUND, FOUND_FORMAT, index, boot,
                            targets->pids, count, names, count, facts,
                            count * FOUND_FACTS);
     free(names);
@@ -176,9 +179,9 @@ int found_unpack(struct found *found, const struct cop_packet *packet)
     uint32_t names, facts;
     int r;
 
-    r = cop_packet_unpack(packet, FOUND_FORMAT, &read.index, &read.pids,
-                          &read.count, &read.names, &names, &read.facts,
-                          &facts);
+    r = cop_packet_unpack(packet, FOUND_FORMAT, &read.index, &read.boot,
+                          &read.pids, &read.count, &read.names, &names,
+                          &read.facts, &facts);
     if (r < 0)
         return r;
     if (names != read.count || read.count > TASKS_MAX ||
@@ -211,6 +214,8 @@ struct targets_facts found_facts(const struct found *found, uint32_t i)
 
 void request_boot(char text[REQUEST_BOOT_SIZE])
 {
+    char space[32];
+    ssize_t len;
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
     text[0] = '\0';
@@ -218,6 +223,9 @@ void request_boot(char text[REQUEST_BOOT_SIZE])
         return;
     if (!fgets(text, REQUEST_BOOT_SIZE, file))
         text[0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
     fclose(file);
+    len = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+    space[len > 0 ? len : 0] = '\0';
+    snprintf(text + strcspn(text, "\n"),
+             REQUEST_BOOT_SIZE - strcspn(text, "\n"), " %s", space);
 }

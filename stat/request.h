@@ -30,7 +30,7 @@ enum stat_tag {
 /* Longest time between two samples. */
 #define REQUEST_INTERVAL_MAX_MS 3600000
 
-/* Bytes of a boot id, with its end. */
+/* Bytes of the place where pids are valid, with its end. */
 #define REQUEST_BOOT_SIZE 64
 
 /* Longest time that a process may be stopped. */
@@ -49,9 +49,9 @@ enum request_flags {
  * are neighbours, so that on the way up its sets of tasks are ranges; coppice-stat
  * then gives the tasks their numbers. */
 struct request {
-    const char *boot;     /* boot id of the kernel on which the pids are valid;
-                             "": each daemon's own */
-    uint32_t samples;     /* at least 1, or REQUEST_FOLLOW */
+    const char *boot; /* where the pids are valid: see request_boot(); "": at
+                             each daemon's own place */
+    uint32_t samples; /* at least 1, or REQUEST_FOLLOW */
     uint32_t interval_ms; /* from one sample to the next */
     uint32_t sample_ms;   /* after so long the sample begins no further task */
     uint32_t stop_ms;     /* how long to wait for a thread to stop */
@@ -85,6 +85,7 @@ struct find {
  * about each. */
 struct found {
     uint32_t index;
+    const char *boot; /* where the pids are valid: see request_boot() */
     uint32_t count;
     const int32_t *pids;
     const char **names;
@@ -138,5 +139,6 @@ int question_unpack(struct question *question, const struct cop_packet *packet);
 int answer_pack(struct cop_packet **out, const struct answer *answer);
 int answer_unpack(struct answer *answer, const struct cop_packet *packet);
 
-/* Write the boot id of this host's kernel; "" if there is none. */
+/* Write where this process's pids are valid: the boot id of the kernel, and the
+ * namespace; "" if there is none. Two names of one host have the same place. */
 void request_boot(char text[REQUEST_BOOT_SIZE]);

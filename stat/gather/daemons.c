@@ -343,7 +343,11 @@ struct cop_network *daemons_network(const struct daemons *daemons)
 
 uint32_t daemons_of_host(const struct daemons *daemons, uint32_t host)
 {
-    return daemons->ranks ? daemons->ranks[host] : COP_RANK_NONE;
+    if (daemons->ranks)
+        return daemons->ranks[host];
+    /* All daemons of a tree on this host see the same processes. */
+    return host == 0 && daemons->leaf_count > 0 ? daemons->leaves[0]
+                                                : COP_RANK_NONE;
 }
 
 const char *daemons_reason(const struct daemons *daemons, uint32_t host)

@@ -43,7 +43,8 @@ void daemons_free(struct daemons *daemons, int timeout_ms);
 /* The network of the daemons; borrowed. */
 struct cop_network *daemons_network(const struct daemons *daemons);
 
-/* The rank of the daemon on a host; COP_RANK_NONE if there is none. */
+/* The rank of the daemon on a host, of a tree on this host the first one;
+ * COP_RANK_NONE if there is none. */
 uint32_t daemons_of_host(const struct daemons *daemons, uint32_t host);
 
 /* Why a host has no daemon, in the launcher's words; "" if it has one.

@@ -223,6 +223,43 @@ static int add_found(struct targets *targets,
     return r < 0 ? r : say_nothing(findings, options);
 }
 
+/* If a host was given under two names, and processes were found under both, count
+ * each once.
+ * Returns 0 or -ENOMEM. */
+static int merge_hosts(struct targets *targets,
+                       const struct findings *findings,
+                       const struct gather_options *options)
+{
+    char here[REQUEST_BOOT_SIZE];
+    int r = 0;
+
+    request_boot(here);
+    for (uint32_t i = 0; r == 0 && i < targets->wanted_count; i++) {
+        const struct finding *finding = &findings->list[i];
+        uint32_t from = targets->wanted[i].host, to = from, k;
+
+        for (k = 0; finding->packet && k < i && to == from; k++) {
+            const struct finding *other = &findings->list[k];
+
+            if (other->packet && finding->found.boot[0] &&
+                strcmp(other->found.boot, finding->found.boot) == 0)
+                to = targets->wanted[k].host;
+        }
+        if (to == from && finding->packet && here[0] &&
+            strcmp(finding->found.boot, here) == 0)
+            to = 0; /* it is this host */
+        if (to == from || !targets_share_pid(targets, from, to))
+            continue;
+        gathering_say(options->say,
+                      "%s and %s are the same host: its processes count once",
+                      targets_host_name(targets, to),
+                      targets_host_name(targets, from));
+        r = targets_merge_host(targets, from, to);
+        targets->wanted[i].host = to;
+    }
+    return r;
+}
+
 int find_targets(struct gathering *gathering)
 {
     struct targets *targets = gathering->targets;
@@ -236,6 +273,8 @@ int find_targets(struct gathering *gathering)
         r = await_found(&findings, gathering);
     if (r == 0)
         r = add_found(targets, &findings, gathering->options, gathering->late);
+    if (r == 0)
+        r = merge_hosts(targets, &findings, gathering->options);
     if (r == 0)
         r = gathering_settle(targets, gathering->options);
     gathering_check(gathering);

@@ -233,6 +233,47 @@ int targets_add(struct targets *targets,
     return r;
 }
 
+bool targets_share_pid(const struct targets *targets,
+                       uint32_t one,
+                       uint32_t other)
+{
+    for (uint32_t i = 0; i < targets->count; i++) {
+        struct known_process key = {.key = {other, targets->pids[i]}}, *found;
+
+        if (targets->hosts[i] != one)
+            continue;
+        HASH_FIND(hh, targets->index->processes, &key.key, sizeof(key.key),
+                  found);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+int targets_merge_host(struct targets *targets, uint32_t from, uint32_t to)
+{
+    int32_t *pids = targets->pids;
+    uint32_t *hosts = targets->hosts;
+    struct targets_facts *facts = targets->facts;
+    uint32_t count = targets->count;
+    int r = 0;
+
+    TABLE_FREE(targets->index->processes);
+    targets->pids = NULL;
+    targets->hosts = NULL;
+    targets->facts = NULL;
+    targets->count = 0;
+    free(targets->tasks);
+    targets->tasks = NULL;
+    for (uint32_t i = 0; r == 0 && i < count; i++)
+        r = targets_add(targets, hosts[i] == from ? to : hosts[i], pids[i],
+                        &facts[i]);
+    free(pids);
+    free(hosts);
+    free(facts);
+    return r;
+}
+
 int targets_append(struct targets *targets,
                    uint32_t task,
                    uint32_t host,

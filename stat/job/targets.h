@@ -142,6 +142,15 @@ int targets_append(struct targets *targets,
                    uint32_t host,
                    pid_t pid);
 
+/* Whether a process of host `one` has the pid of one of host `other`. */
+bool targets_share_pid(const struct targets *targets,
+                       uint32_t one,
+                       uint32_t other);
+
+/* Count the processes of host `from` as those of host `to`, each once: both
+ * numbers are of the same host. Returns 0 or -ENOMEM. */
+int targets_merge_host(struct targets *targets, uint32_t from, uint32_t to);
+
 /* Add the target in `text`: PID, HOST:PID, or HOST:NAME. Processes of this host
  * are searched at once, others by their daemon. Returns 0, -ENOMEM, or -EINVAL
  * or -ENOENT with a sentence. */
