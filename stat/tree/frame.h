@@ -34,6 +34,10 @@
  * frames, so that tasks that differ only in that are alike. */
 #define FRAME_CUT "[frames cut]"
 
+/* The note in place of the frames of an interpreter that cannot be read. */
+#define FRAME_PYTHON_UNREAD                                                    \
+    "[Python functions not shown: CPython before 3.11 or after 3.14]"
+
 /* Either an address without a name: a module and an offset, with `function` "".
  * Or a place with a name: `module` is the text of its role (role.h). The maker
  * of the frame owns the strings. */

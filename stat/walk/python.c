@@ -109,10 +109,12 @@ bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid)
         while ((section = elf_nextscn(elf, section)) != NULL)
             if (gelf_getshdr(section, &header) && header.sh_type == types[i])
                 find_symbols(&place, elf, section, &header, bias);
-    if (place.runtime == 0 || place.version == 0 || place.eval == 0)
+    if (place.runtime == 0 || place.eval == 0)
         return false;
+    if (place.version == 0) /* before 3.11 */
+        place.runtime = 0;
     *out = place;
-    return true;
+    return place.runtime != 0;
 }
 
 /* ---- reading the process ---- */
@@ -443,6 +445,14 @@ static int read_thread(struct python *python, uint64_t address)
         return -ENOMEM;
     }
     return read_frames(python, thread, frame);
+}
+
+bool python_is_known(const struct python_place *place)
+{
+    struct layout layout;
+
+    return place->eval == 0 ||
+           (place->runtime != 0 && layout_find(&layout, place));
 }
 
 int python_read(struct python **out,

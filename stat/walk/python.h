@@ -18,7 +18,7 @@
 /* Where a process has its interpreter. All 0: it has none. */
 struct python_place {
     pid_t pid;
-    Dwarf_Addr runtime; /* the interpreter's state */
+    Dwarf_Addr runtime; /* the interpreter's state; 0: it cannot be read */
     Dwarf_Addr version; /* the interpreter's version number */
     Dwarf_Addr eval;    /* the function that runs a program's frames ... */
     Dwarf_Addr behind;  /* ... ends before this */
@@ -39,8 +39,13 @@ struct python_frame {
 struct python; /* opaque */
 
 /* Look for an interpreter in `module` of process `pid`. Returns whether it is
- * there; if not, `out` is as it was. */
+ * there, of a version that can be read. Of another one `out` has where its code
+ * is; if there is none, `out` is as it was. */
 bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid);
+
+/* Whether the frames of the interpreter at `place` can be read, or there is
+ * none. */
+bool python_is_known(const struct python_place *place);
 
 /* Read the frames of all threads of a stopped process, until `deadline_ns` of
  * CLOCK_MONOTONIC. `*out` is NULL if there is no interpreter at `place`, or one

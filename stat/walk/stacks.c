@@ -53,6 +53,7 @@ struct stacks {
     struct states *states;
     const struct python_place *place;
     struct python *python;         /* NULL: not a Python program */
+    bool is_unknown;               /* the interpreter is of another version */
     struct frame notes[NOTES_MAX]; /* of the stack that is being passed on */
     char texts[NOTES_MAX][NOTE_SIZE];
     size_t note_count;
@@ -263,6 +264,8 @@ int stacks_take(struct stacks *stacks,
     stacks->place = modules ? modules_python(modules) : NULL;
     if (r == 0 && stacks->place)
         r = python_read(&stacks->python, stacks->place, deadline_ns);
+    stacks->is_unknown = r == 0 && stacks->place && !stacks->python &&
+                         !python_is_known(stacks->place);
     return r;
 }
 
@@ -401,6 +404,22 @@ static bool is_interpreter(const struct stacks *stacks, Dwarf_Addr pc)
     return pc >= stacks->place->first && pc < stacks->place->last;
 }
 
+/* Whether a stack is in an interpreter whose Python frames cannot be read. */
+static bool is_unread(const struct stacks *stacks, const struct stack *stack)
+{
+    const struct python_place *place = stacks->place;
+
+    if (!stacks->is_unknown || stacks->options->native)
+        return false;
+    for (size_t i = 0; i < stack->count && i < WALK_DEPTH_MAX; i++) {
+        Dwarf_Addr pc = address_at(stack, i);
+
+        if (pc >= place->eval && pc < place->behind)
+            return true;
+    }
+    return false;
+}
+
 /* Assemble the frames of the program, outermost first. The Python frames follow
  * their call of the interpreter; the interpreter's own are left out, unless
  * they are wanted. Returns how many frames, or -ENOMEM. */
@@ -414,7 +433,7 @@ static ssize_t add_frames(struct stacks *stacks,
 {
     size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
     size_t left = 0, next = 0, count = 0, i;
-    bool is_own;
+    bool is_own, was_own = false, unread = is_unread(stacks, stack);
     int r;
 
     for (i = 0; python_count > 0 && i < kept; i++)
@@ -431,14 +450,18 @@ static ssize_t add_frames(struct stacks *stacks,
             break;
         if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX)
             frames[count++] = FRAME_NOTE(FRAME_CUT);
-        is_own = python_count > 0 && is_interpreter(stacks, pc);
+        is_own = (python_count > 0 || unread) && is_interpreter(stacks, pc);
+        if (unread && is_own && !was_own)
+            frames[count++] = FRAME_NOTE(FRAME_PYTHON_UNREAD);
+        was_own = is_own;
         if (!is_own || stacks->options->native) {
             r = names_place(names, modules, pc, &frames[count++]);
             if (r < 0)
                 return r;
         }
-        left -= is_own;
-        if (is_own && pc >= stacks->place->eval && pc < stacks->place->behind)
+        left -= is_own && python_count > 0;
+        if (python_count > 0 && is_own && pc >= stacks->place->eval &&
+            pc < stacks->place->behind)
             count +=
                 add_python_call(frames + count, python, python_count, &next);
     }
