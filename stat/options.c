@@ -100,6 +100,8 @@ static const struct known {
     OUTPUT_FORMATS(OUTPUT_OPTION){
         "", "", "(FILE \"-\": standard output, without a picture)", NONE, 0, 0,
         0},
+    {"no-helpers", "", "leave out the workers that ranks have forked", FLAG,
+     AT(targets.no_helpers), 0, 0},
     {"samples", "COUNT", "look COUNT times (default 3)", NUMBER,
      AT(gather.samples), REQUEST_SAMPLES_MAX, 1},
     {"watch", "SECONDS", "look until nothing has moved for SECONDS", NUMBER,

@@ -48,7 +48,9 @@ int request_unpack(struct request *request, const struct cop_packet *packet)
         read.max_stop_ms > REQUEST_MAX_STOP_MS || read.flags > REQUEST_FLAGS)
         return -EBADMSG;
     for (uint32_t i = 0; i < pid_count; i++)
-        if (read.pids[i] <= 0)
+        if (read.pids[i] == 0 || read.pids[i] == INT32_MIN ||
+            (read.pids[i] < 0 &&
+             (i == 0 || read.daemons[i] != read.daemons[i - 1])))
             return -EBADMSG;
     *request = read;
     return 0;
@@ -159,7 +161,8 @@ int found_pack(struct cop_packet **out,
         const struct targets_facts *known = &targets->facts[i];
         const uint64_t of_one[FOUND_FACTS] = {
             known->rank.source, known->rank.number, known->rank.size,
-            known->rank.job, known->helper};
+            known->rank.job,
+            (uint64_t)known->helper | (uint64_t)known->worker << 1};
 
         names[i] = known->name;
         memcpy(&facts[(size_t)i * FOUND_FACTS], of_one, sizeof(of_one));
@@ -191,7 +194,7 @@ int found_unpack(struct found *found, const struct cop_packet *packet)
         const uint64_t *known = &read.facts[(size_t)i * FOUND_FACTS];
 
         if (read.pids[i] <= 0 || known[0] >= RANK_SOURCES ||
-            known[1] >= TASKS_MAX || known[2] > TASKS_MAX || known[4] > 1)
+            known[1] >= TASKS_MAX || known[2] > TASKS_MAX || known[4] > 3)
             return -EBADMSG;
     }
     *found = read;
@@ -206,7 +209,8 @@ struct targets_facts found_facts(const struct found *found, uint32_t i)
                                            .size = (uint32_t)known[2],
                                            .job = known[3]},
                                   .sought = true,
-                                  .helper = known[4] != 0};
+                                  .helper = known[4] & 1,
+                                  .worker = known[4] >> 1};
 
     snprintf(facts.name, sizeof(facts.name), "%s", found->names[i]);
     return facts;

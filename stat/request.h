@@ -45,7 +45,8 @@ enum request_flags {
 };
 
 /* A request to sample, the same for all daemons: process i has pid pids[i], is
- * task i, and belongs to the daemon of rank daemons[i]. The processes of a daemon
+ * task i, and belongs to the daemon of rank daemons[i]. If pids[i] is negative,
+ * it is the pid of a helper, part of the task of the process before it. The processes of a daemon
  * are neighbours, so that on the way up its sets of tasks are ranges; coppice-stat
  * then gives the tasks their numbers. */
 struct request {

@@ -48,6 +48,13 @@ static int by_daemon(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Whether a process is a helper, part of the task of the one before it. */
+static bool is_helper(const struct targets *targets, uint32_t index)
+{
+    return targets->facts[index].helper && index > 0 &&
+           targets->tasks[index - 1] == targets->tasks[index];
+}
+
 /* Write the daemons and the pids of all processes in the order of daemons, and
  * the numbers of their tasks into `gathering`. Returns 0 or -ENOMEM. */
 static int order_targets(uint32_t *ranks,
@@ -64,11 +71,17 @@ static int order_targets(uint32_t *ranks,
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < targets->count; i++)
-        order[i] = (struct placed){daemons_of_target(gathering->daemons, i), i};
+        /* A helper is looked at by the daemon of its rank. */
+        order[i] = (struct placed){
+            is_helper(targets, i) ? order[i - 1].daemon
+                                  : daemons_of_target(gathering->daemons, i),
+            i};
     qsort(order, targets->count, sizeof(*order), by_daemon);
     for (uint32_t i = 0; i < targets->count; i++) {
         ranks[i] = order[i].daemon;
-        pids[i] = targets->pids[order[i].index];
+        pids[i] = is_helper(targets, order[i].index)
+                      ? -targets->pids[order[i].index]
+                      : targets->pids[order[i].index];
         gathering->numbers[i] = targets->tasks[order[i].index];
         needed |= gathering->numbers[i] != i;
     }

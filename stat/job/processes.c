@@ -18,8 +18,10 @@
 /* How much of a command line is read: a script's name is near its beginning. */
 #define COMMAND_SIZE 8192
 
-/* How soon a program starts another, if it does nothing else. */
-#define START_S 10
+/* How soon a program starts another, and how much processor time it has used at
+ * most, if it does nothing else: also on a busy machine. */
+#define START_S 60
+#define WORK_S  10
 
 /* What the kernel appends to the path of a program whose file was deleted. */
 #define DELETED " (deleted)"
@@ -316,6 +318,20 @@ const struct process *processes_worker_of(const struct processes *processes,
     return NULL;
 }
 
+bool process_same_program(pid_t one, pid_t other)
+{
+    char programs[2][PATH_MAX];
+
+    return read_program(programs[0], one) && read_program(programs[1], other) &&
+           strcmp(programs[0], programs[1]) == 0;
+}
+
+bool process_is_service(const struct process *process)
+{
+    return runs_module(process->pid, "resource_tracker") ||
+           runs_module(process->pid, "semaphore_tracker");
+}
+
 int process_full_name(char **out, const char *name)
 {
     const char *base = basename(name);
@@ -414,7 +430,7 @@ bool processes_only_starts(const struct processes *processes,
            thread_status(&other, child->pid, child->pid) == 0 &&
            own.state == 'S' &&
            other.started - own.started < START_S * (uint64_t)ticks &&
-           (process_ticks(process->pid) < (uint64_t)ticks ||
+           (process_ticks(process->pid) < WORK_S * (uint64_t)ticks ||
             process_ticks(process->pid) <= process_ticks(child->pid)) &&
            is_other_program(process->pid, child->pid);
 }

@@ -54,6 +54,13 @@ bool process_is_called(const struct process *process, const char *name);
 const struct process *processes_worker_of(const struct processes *processes,
                                           const struct process *process);
 
+/* Whether both processes run the same program, or scripts in the same
+ * interpreter. */
+bool process_same_program(pid_t one, pid_t other);
+
+/* Whether it only tracks resources for Python's multiprocessing. */
+bool process_is_service(const struct process *process);
+
 /* Make a name for process_is_called(): a path becomes absolute, with its links
  * followed. Returns 0 or -ENOMEM. */
 int process_full_name(char **out, const char *name);

@@ -207,6 +207,22 @@ static void find_roles(struct search *search)
     }
 }
 
+/* Whether a helper runs the same program as its rank. */
+static bool is_worker(const struct candidate *candidate)
+{
+    const struct candidate *above = candidate->above;
+
+    if (!candidate->is_helper)
+        return false;
+    for (size_t steps = 0; above && steps < ABOVE_MAX;
+         above = above->above, steps++)
+        if (!above->is_helper && !above->is_above &&
+            rank_equal(&above->rank, &candidate->rank))
+            return process_same_program(above->process->pid,
+                                        candidate->process->pid);
+    return false;
+}
+
 /* Add the candidates to the targets, except those that only started a rank. */
 static int add_candidates(struct targets *targets, struct search *search)
 {
@@ -217,7 +233,8 @@ static int add_candidates(struct targets *targets, struct search *search)
         const struct candidate *candidate = &search->list[i];
         struct targets_facts facts = {.rank = candidate->rank,
                                       .sought = true,
-                                      .helper = candidate->is_helper};
+                                      .helper = candidate->is_helper,
+                                      .worker = is_worker(candidate)};
 
         if (candidate->is_above && !candidate->is_helper)
             continue;
@@ -436,7 +453,8 @@ static int find_below(struct search *search, pid_t pid)
             is_starter(candidate->process))
             search->starter = candidate->process;
         else if (candidate->rank.source != RANK_NONE ||
-                 candidate->process->child_count == 0)
+                 (candidate->process->child_count == 0 &&
+                  !process_is_service(candidate->process)))
             search->list[kept++] = *candidate;
     }
     search->count = kept;

@@ -60,6 +60,7 @@ static void say_unranked(const struct targets *targets,
 struct ranked {
     uint32_t number;
     uint32_t index;
+    bool helper;
 };
 
 static int by_number(const void *a, const void *b)
@@ -67,7 +68,11 @@ static int by_number(const void *a, const void *b)
     const struct ranked *x = a;
     const struct ranked *y = b;
 
-    return (x->number > y->number) - (x->number < y->number);
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    if (x->helper != y->helper)
+        return x->helper ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
 }
 
 /* Check whether the ranks of `list` are of one job. Returns NULL, or why not,
@@ -84,6 +89,8 @@ static const char *find_conflict(const struct targets *targets,
         const struct rank *other = &facts[list[i].index].rank;
 
         *index = list[i].index;
+        if (list[i].helper)
+            continue;
         if (one->job != other->job ||
             (one->size && other->size && one->size != other->size))
             return "the processes are of several jobs";
@@ -125,6 +132,16 @@ int targets_set_aside(struct targets *targets,
     return r;
 }
 
+/* Whether a process that is set aside looks like one of the job: it has a rank,
+ * though of another launcher, or the name of a process that is kept. */
+static bool is_doubtful(const struct targets_facts *aside,
+                        const struct targets_facts *kept)
+{
+    return !aside->helper &&
+           (aside->rank.source != RANK_NONE ||
+            (aside->name[0] && strcmp(aside->name, kept->name) == 0));
+}
+
 /* Keep the processes of `list`, in its order, and set the others aside. */
 static int keep(struct targets *targets,
                 const struct ranked *list,
@@ -136,12 +153,16 @@ static int keep(struct targets *targets,
 
     for (i = 0; r == 0 && i < count; i++)
         kept[list[i].index] = true;
-    for (i = 0; r == 0 && i < all; i++)
-        if (!kept[i])
-            r = targets_set_aside(targets,
-                                  &(struct targets_aside){targets->hosts[i],
-                                                          targets->pids[i],
-                                                          targets->facts[i]});
+    for (i = 0; r == 0 && i < all; i++) {
+        if (kept[i])
+            continue;
+        if (count > 0)
+            targets->doubtful +=
+                is_doubtful(&targets->facts[i], &targets->facts[list[0].index]);
+        r = targets_set_aside(targets, &(struct targets_aside){
+                                           targets->hosts[i], targets->pids[i],
+                                           targets->facts[i]});
+    }
     if (r == 0)
         r = reorder(targets->pids, sizeof(*targets->pids), list, count, all);
     if (r == 0)
@@ -260,15 +281,18 @@ static void say_absent(const struct targets *targets,
                        void (*say)(const char *line))
 {
     uint32_t count = targets->absent ? tasks_count(targets->absent) : 0;
+    uint32_t found = 0;
     char ranks[128], line[512];
 
     if (count == 0)
         return;
+    for (uint32_t i = 0; i < targets->count; i++)
+        found += !targets->facts[i].helper;
     snprintf(line, sizeof(line),
              "%" PRIu32 " of %" PRIu32
              " ranks %s not found on %s: %s: %s ended, "
              "or run%s on another host (see --hosts), or %s not started yet",
-             count, targets->count + count, count == 1 ? "was" : "were",
+             count, found + count, count == 1 ? "was" : "were",
              targets_hosts_used(targets) > 1 ? "these hosts" : "this host",
              tasks_text(targets->absent, ranks, sizeof(ranks)),
              count == 1 ? "it has" : "they have", count == 1 ? "s" : "",
@@ -276,8 +300,25 @@ static void say_absent(const struct targets *targets,
     say(line);
 }
 
-/* Find the processes that are tasks, with or without the use of ranks. Returns
- * how many. */
+/* Drop the helpers of a sorted list whose rank is not there. Returns how many
+ * processes remain. */
+static uint32_t drop_helpers(struct ranked *list,
+                             uint32_t count,
+                             const struct targets *targets)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (!list[i].helper ||
+            (kept > 0 && list[kept - 1].number == list[i].number &&
+             targets->hosts[list[kept - 1].index] ==
+                 targets->hosts[list[i].index]))
+            list[kept++] = list[i];
+    return kept;
+}
+
+/* Find the processes that are tasks, with or without the use of ranks, and the
+ * workers of ranks. Returns how many. */
 static uint32_t find_kept(struct ranked *list,
                           const struct targets *targets,
                           uint32_t source)
@@ -287,16 +328,17 @@ static uint32_t find_kept(struct ranked *list,
     for (i = 0; i < targets->count; i++) {
         const struct targets_facts *facts = &targets->facts[i];
 
-        if (facts->helper ||
+        if ((facts->helper &&
+             (!facts->worker || source == RANK_NONE || targets->no_helpers)) ||
             (source != RANK_NONE && facts->rank.source != source))
             continue;
         list[count] = (struct ranked){
-            source == RANK_NONE ? count : facts->rank.number, i};
+            source == RANK_NONE ? count : facts->rank.number, i, facts->helper};
         count++;
     }
     if (source != RANK_NONE && count > 0)
         qsort(list, count, sizeof(*list), by_number);
-    return count;
+    return drop_helpers(list, count, targets);
 }
 
 /* Whether ranks cannot be used; reports why. */

@@ -31,7 +31,8 @@ struct targets_facts {
     struct rank rank;
     char name[16]; /* as the kernel keeps it; "": not known */
     bool sought;   /* found by a search; else its pid was given */
-    bool helper;   /* another process above it is its rank */
+    bool helper;   /* another process above it is its rank, */
+    bool worker;   /* and runs the same program */
 };
 
 /* A process that is not looked at. */
@@ -43,7 +44,8 @@ struct targets_aside {
 
 struct targets_index; /* opaque */
 
-/* Processes, each once, and searches for more. All zero is empty.
+/* Processes, each once, and searches for more. All zero is empty. A helper that is
+ * looked at follows its rank, whose task it is part of.
  *
  * Until targets_settle(), process i is task i. */
 struct targets {
@@ -53,9 +55,11 @@ struct targets {
     struct targets_facts *facts;
     uint32_t count;
     bool ranked;          /* task numbers are ranks */
+    bool no_helpers;      /* do not look at helpers of ranks */
     struct tasks *absent; /* ranks of the job without a process; NULL: none */
     struct targets_aside *asides;
     uint32_t aside_count;
+    uint32_t doubtful;   /* of `asides`: they look like processes of the job */
     char **host_names;   /* from host 1 on */
     uint32_t host_count; /* including this host; 0: nothing was added */
     struct targets_wanted *wanted;
@@ -73,8 +77,8 @@ uint32_t targets_hosts_used(const struct targets *targets);
 /* Decide what the tasks are, once all processes are known. If all given
  * processes have different ranks of one job, these are the task numbers. Then
  * found processes without a rank are set aside, and the missing ranks of the
- * job are noted. Otherwise tasks are numbered in their order. Helpers are
- * always set aside.
+ * job are noted. Workers of a rank are part of its task, unless `no_helpers`.
+ * Otherwise tasks are numbered in their order. Other helpers are set aside.
  *
  * say  gets what is missing, and why ranks are not used; may be NULL
  *

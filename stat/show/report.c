@@ -307,6 +307,7 @@ static int find_unknown(struct report *report)
 /* Make the sentence; NULL without memory. */
 static char *find_missing(const struct report *report)
 {
+    const struct targets *targets = report->source.targets;
     const struct tasks *set = report->left_out;
     char ranks[128];
 
@@ -331,6 +332,14 @@ static char *find_missing(const struct report *report)
                               tasks_count(set), report->asked,
                               report_noun(report),
                               tasks_text(set, ranks, sizeof(ranks)));
+    if (targets && targets->doubtful > 0)
+        return columns_append(
+            strdup(""),
+            "partial: %u process%s not looked at, though it may be %s of the "
+            "job: %s no rank of its launcher",
+            targets->doubtful, targets->doubtful == 1 ? " was" : "es were",
+            targets->doubtful == 1 ? "one" : "some",
+            targets->doubtful == 1 ? "it has" : "they have");
     if (report->source.late && report->source.late[0])
         return columns_append(strdup("partial: "), "%s", report->source.late);
     return strdup("");

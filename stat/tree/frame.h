@@ -27,6 +27,7 @@
 #define FRAME_GIVEN_UP        "[stopped for "
 #define FRAME_LEFT_OUT        " other threads: not walked"
 #define FRAME_THREAD          "[thread "
+#define FRAME_WORKER          "[worker]"
 #define FRAME_STUCK           "[stuck in "
 #define FRAME_STUCK_SOMEWHERE "the kernel"
 

@@ -19,6 +19,7 @@ static const struct form {
     {"[to rank #]", NOTE_TO},
     {FRAME_RUNNING, NOTE_RUNNING},
     {FRAME_THREAD "*]", NOTE_THREAD_NAME},
+    {FRAME_WORKER, NOTE_THREAD_NAME},
     {FRAME_CUT, NOTE_CUT},
     {"[truncated]", NOTE_TRUNCATED},
     {"[no stack]", NOTE_TRUNCATED},

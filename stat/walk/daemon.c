@@ -22,6 +22,7 @@
 /* One of our tasks of a request. */
 struct own_task {
     uint32_t index;   /* in the request */
+    uint32_t task;    /* its number there: for a helper, that of its rank */
     bool walked;      /* it was there */
     bool stopped;     /* when it was last looked at */
     uint64_t started; /* when it was, as a thread_status says */
@@ -35,7 +36,8 @@ struct daemon {
     struct guard *guard;
     struct motion *motion; /* while sampling */
     size_t late;           /* how many threads to release when they stop */
-    uint32_t task;         /* index in the request of the task being walked */
+    uint32_t task;         /* number of the task being walked */
+    bool helper;           /* ... whose helper is walked */
     /* the packet of the present request; NULL: not sampling */
     struct cop_packet *asked;
     struct request request; /* it, read */
@@ -72,6 +74,7 @@ static int take_stack(void *arg,
     struct daemon *daemon = arg;
     struct evidence evidence;
     bool told = daemon->request.task_count <= TIDS_TASKS_MAX;
+    struct frame below[WALK_DEPTH_MAX + 1];
     int r;
 
     r = motion_evidence(&evidence, daemon->motion, walker_kinds(daemon->walker),
@@ -80,6 +83,15 @@ static int take_stack(void *arg,
         return r;
     if (daemon->request.flags & REQUEST_NATIVE)
         evidence.decisive = count;
+    if (daemon->helper) {
+        if (count > WALK_DEPTH_MAX)
+            count = WALK_DEPTH_MAX;
+        below[0] = FRAME_NOTE(FRAME_WORKER);
+        memcpy(below + 1, frames, count * sizeof(*frames));
+        frames = below;
+        count++;
+        evidence.decisive++;
+    }
     return traces_add_thread(daemon->traces, daemon->task, told ? tid : 0,
                              frames, count, &evidence);
 }
@@ -153,7 +165,7 @@ static int walk_task(struct daemon *daemon, struct own_task *task)
         .native = request->flags & REQUEST_NATIVE,
         .guard = daemon->guard,
     };
-    int32_t pid = request->pids[daemon->task];
+    int32_t pid = abs(request->pids[task->index]);
     struct thread_status status = {.started = 0};
     struct cop_error error = {""};
     uint64_t ns = 0;
@@ -162,7 +174,7 @@ static int walk_task(struct daemon *daemon, struct own_task *task)
     /* Another process has the pid now: it must not be stopped. */
     if (thread_status(&status, pid, pid) == 0 && task->walked &&
         status.started != task->started)
-        return take_failure(daemon, "", true);
+        return daemon->helper ? 0 : take_failure(daemon, "", true);
     r = motion_look(daemon->motion, pid, WALK_THREADS_MAX, task->stopped);
     if (r < 0)
         return r;
@@ -177,8 +189,9 @@ static int walk_task(struct daemon *daemon, struct own_task *task)
         task->started = status.started;
         return ns == 0 ? 0 : traces_stopped(daemon->traces, daemon->task, ns);
     }
-    if (r == -ENOMEM)
-        return r;
+    /* Workers end when their work is done. */
+    if (r == -ENOMEM || (r == -ESRCH && daemon->helper))
+        return r == -ENOMEM ? r : 0;
     return take_failure(daemon, error.text[0] ? error.text : strerror(-r),
                         r == -ESRCH && task->walked);
 }
@@ -197,7 +210,8 @@ static int take_sample(struct daemon *daemon)
     begin_ms = clock_now_ms();
     guard_watch(daemon->guard);
     for (uint32_t i = 0; r == 0 && i < daemon->mine_count; i++) {
-        daemon->task = daemon->mine[i].index;
+        daemon->task = daemon->mine[i].task;
+        daemon->helper = daemon->mine[i].task != daemon->mine[i].index;
         if (request->boot[0] && strcmp(boot, request->boot) != 0)
             r = take_failure(daemon,
                              "its daemon runs on another host: use a topology "
@@ -275,8 +289,12 @@ static int find_mine(struct daemon *daemon)
     if (!daemon->mine)
         return -ENOMEM;
     for (i = 0; i < request->task_count; i++)
-        if (request->daemons[i] == daemon->rank)
-            daemon->mine[daemon->mine_count++].index = i;
+        if (request->daemons[i] == daemon->rank) {
+            struct own_task *task = &daemon->mine[daemon->mine_count++];
+
+            task->index = i;
+            task->task = request->pids[i] > 0 ? i : task[-1].task;
+        }
     return 0;
 }
 

@@ -413,6 +413,8 @@ static void write_hosts(FILE *file,
         write_string(file, "name", targets_host_name(targets, (uint32_t)host));
         fprintf(file, ",\"set\":%u,\"pids\":[", sets->hosts[host]);
         for (size_t i = 0; i < targets->count; i++) {
+            if (i > 0 && targets->tasks[i - 1] == targets->tasks[i])
+                continue; /* a helper */
             if (targets->hosts[i] != host)
                 continue;
             fprintf(file, "%s%d", pid_comma, (int)targets->pids[i]);
