@@ -18,13 +18,14 @@ struct below {
     bool any;
 };
 
-/* Whether a thread that was always at this end stands still: it sleeps, or
- * waits in a call of a runtime. */
+/* Whether a thread that was always at this end stands still. If the look does
+ * not say so, it does if it sleeps, or waits in a call of a runtime. */
 static bool is_still(const struct report *report, const struct tree_end *end)
 {
-    return end->samples >= report->source.samples &&
-           (runtime_is_call(report->tree, report->shown[end->node]) ||
-            tree_note(report->tree, end->node) != NOTE_RUNNING);
+    if (end->samples < report->source.samples || end->still > 0)
+        return end->samples >= report->source.samples && end->still > 1;
+    return runtime_is_call(report->tree, report->shown[end->node]) ||
+           tree_note(report->tree, end->node) != NOTE_RUNNING;
 }
 
 /* Find where the movers' threads that say as much as `says` were below the

@@ -244,3 +244,129 @@ TEST(judgements_name_the_rank_that_waits)
     check_judgement(traces, &targets,
                     "; 2 ranks wait one for another, at last for rank 3 (1 ");
 }
+
+/* Add a thread of `task` in a call of `function`, that has run or not. */
+static void add_thread(struct traces *traces,
+                       uint32_t task,
+                       const char *function,
+                       const char *call,
+                       bool ran)
+{
+    const struct frame frames[] = {{function, "w.c", 3, "", 0, false},
+                                   {call, "", 0, "", 0, false}};
+
+    CHECK_OK(traces_add_thread(traces, task, 0, frames, 2,
+                               &(struct evidence){.decisive = 2,
+                                                  .ran = ran,
+                                                  .weight = WEIGHT_NATIVE}));
+}
+
+/* The judgement of two samples of `add`; the caller frees it. */
+static char *judged_twice(void (*add)(struct traces *traces, bool again))
+{
+    struct report_source source = {
+        .hosts = 1, .samples = 2, .interval_ms = 100};
+    struct report *report;
+    struct tree *tree = NULL;
+    struct traces *traces;
+    char *text;
+
+    CHECK_OK(traces_new(&traces));
+    add(traces, false);
+    tree = with_sample(tree, traces, 0);
+    add(traces, true);
+    tree = settled(with_sample(tree, traces, 0));
+    traces_free(traces);
+    CHECK_OK(report_new(&report, tree, &source));
+    CHECK_OK(judgement_make(&text, report));
+    report_free(report);
+    tree_free(tree);
+    return text;
+}
+
+static void add_waiter_and_worker(struct traces *traces, bool again)
+{
+    for (uint32_t task = 0; task < 3; task++)
+        add_thread(traces, task, "main", "read", false);
+    add_thread(traces, 2, "worker", "refine", again);
+}
+
+static void add_two_threads_of_one(struct traces *traces, bool again)
+{
+    (void)again;
+    for (uint32_t task = 0; task < 4; task++)
+        add_thread(traces, task, "main", "barrier", false);
+    add_thread(traces, 1, "take", "lock", false);
+    add_thread(traces, 1, "give", "lock", false);
+}
+
+static void add_two_leaves(struct traces *traces, bool again)
+{
+    const struct frame frames[] = {{"main", "w.c", 3, "", 0, false},
+                                   {"fread", "", 0, "", 0, false},
+                                   {"read", "", 0, "", 0, false}};
+    const struct frame other[] = {
+        frames[0], frames[1], {"poll", "", 0, "", 0, false}};
+
+    (void)again;
+    for (uint32_t task = 0; task < 4; task++)
+        CHECK_OK(traces_add(traces, task, task == 3 ? other : frames, 3));
+}
+
+/* A task waits at its place while another of its threads moves. Places of the
+ * threads of one task are named beside other tasks. Places that differ in the
+ * last function are told apart. */
+TEST(judgements_are_by_place)
+{
+    static const struct {
+        void (*add)(struct traces *traces, bool again);
+        const char *text;
+    } cases[] = {
+        {add_waiter_and_worker,
+         "2 of 3 tasks wait in read (main, w.c:3); task 2 moves in worker "
+         "(w.c:3) (2 samples, 0.1 s)"},
+        {add_two_threads_of_one, "3 of 4 tasks wait in barrier (main, w.c:3); "
+                                 "task 1: 1 thread waits in "
+                                 "lock (give, w.c:3); 1 thread waits in lock "
+                                 "(take, w.c:3); no task has "
+                                 "moved (2 samples, 0.1 s)"},
+        {add_two_leaves,
+         "3 of 4 tasks wait in fread (main, w.c:3), down in read; task 3 waits "
+         "in fread (main, w.c:3), down in poll; no task has moved (2 samples, "
+         "0.1 s)"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = judged_twice(cases[i].add);
+
+        if (strcmp(text, cases[i].text) != 0)
+            printf("\n--- expected\n%s\n--- judged\n%s\n", cases[i].text, text);
+        CU_ASSERT_STRING_EQUAL(text, cases[i].text);
+        free(text);
+    }
+}
+
+/* A stack that could not be followed is not the place of a task that has
+ * another; if it has none, the look is partial. */
+TEST(truncated_stacks_are_no_places)
+{
+    const struct frame truncated[] = {{"[truncated]", "", 0, "", 0, false},
+                                      {"futex", "", 0, "", 0, false}};
+    struct report_source source = {.hosts = 1, .samples = 1};
+    struct report *report;
+    struct traces *traces;
+    struct tree *tree;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, truncated, 2));
+    add_thread(traces, 0, "start", "read", false);
+    CHECK_OK(traces_add(traces, 1, truncated, 2));
+    tree = tree_of(traces);
+    CHECK_OK(report_new(&report, tree, &source));
+    CU_ASSERT_PTR_NOT_NULL(strstr(
+        report->missing, "1 of 2 tasks are truncated, so it is not known "
+                         "what they do: 1"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(report->judgement, "read (start, w.c:3)"));
+    report_free(report);
+    tree_free(tree);
+}

@@ -214,3 +214,42 @@ TEST(roles_have_texts)
         CU_ASSERT_EQUAL(role_of(role_text((enum role)role)), role);
     CU_ASSERT_EQUAL(role_of("0123 /usr/lib/libmpi.so"), ROLE_PROGRAM);
 }
+
+/* In a Python program the threads with frames of its own files count; a place
+ * where threads poll counts only if there is no other. */
+TEST(threads_that_say_less_make_no_classes)
+{
+    const struct frame program[] = {{"<module>", "train.py", 3, "", 0, false},
+                                    PLACE("read")};
+    const struct frame library[] = {CALL("Thread.run", ROLE_PYTHON),
+                                    PLACE("wait")};
+    const struct frame native[] = {PLACE("loop"), PLACE("epoll_wait")};
+    const struct frame other[] = {PLACE("start"), PLACE("recv")};
+    struct classes *classes = NULL;
+    struct tree *tree = NULL;
+    struct traces *traces;
+
+    CHECK_OK(traces_new(&traces));
+    for (int sample = 0; sample < 2; sample++) {
+        CHECK_OK(traces_add(traces, 0, program, 2));
+        CHECK_OK(traces_add(traces, 0, library, 2));
+        CHECK_OK(traces_add(traces, 1, program, 2));
+        CHECK_OK(traces_add(traces, 1, native, 2));
+        CHECK_OK(traces_add(traces, 2, other, 2));
+        CHECK_OK(traces_add_thread(
+            traces, 2, 0, native, 2,
+            &(struct evidence){
+                .decisive = 2, .polled = true, .weight = WEIGHT_NATIVE}));
+        CHECK_OK(traces_add(traces, 3, other, 2));
+        CHECK_OK(traces_add(traces, 4, native, 2));
+        tree = with_sample(tree, traces, 0);
+    }
+    traces_free(traces);
+    CHECK_OK(classes_new(&classes, tree, CLASSES_CALLS));
+    CU_ASSERT_EQUAL_FATAL(classes->count, 3);
+    CU_ASSERT(tasks_has(classes->sets[0], 4));
+    CU_ASSERT(tasks_has(classes->sets[1], 0) && tasks_has(classes->sets[1], 1));
+    CU_ASSERT(tasks_has(classes->sets[2], 2) && tasks_has(classes->sets[2], 3));
+    classes_free(classes);
+    tree_free(tree);
+}
