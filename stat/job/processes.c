@@ -18,6 +18,9 @@
 /* How much of a command line is read: a script's name is near its beginning. */
 #define COMMAND_SIZE 8192
 
+/* The kernel keeps this many bytes of a program's name. */
+#define NAME_CUT 15
+
 /* How soon a program starts another, and how much processor time it has used at
  * most, if it does nothing else: also on a busy machine. */
 #define START_S 60
@@ -357,8 +360,9 @@ int process_full_name(char **out, const char *name)
 
 bool process_has_runtime(pid_t pid)
 {
-    static const char *const names[] = {"/libmpi",    "/liboshmem", "/libsma",
-                                        "/libtorch_", "/libnccl",   NULL};
+    static const char *const names[] = {
+        "/libmpi.so", "/libmpi_",         "/libmpich.so", "/liboshmem.so",
+        "/libsma.so", "/libtorch_cpu.so", "/libnccl.so",  NULL};
     char path[64], *line = NULL;
     bool found = false;
     size_t room = 0;
@@ -452,20 +456,34 @@ bool process_is_remote_shell(const struct process *process)
     return is_among(process->name, names, true);
 }
 
+/* Whether `name`, which the kernel cuts, is that of one of the NULL-terminated
+ * `programs`, perhaps of another version of it: "mpiexec.hydra". */
+static bool is_program(const char *name, const char *const *programs)
+{
+    for (; *programs; programs++) {
+        size_t len = strnlen(*programs, NAME_CUT);
+
+        if (strncmp(name, *programs, len) == 0 &&
+            (name[len] == '\0' || name[len] == '.'))
+            return true;
+    }
+    return false;
+}
+
 bool process_is_proxy(const char *name)
 {
-    static const char *const begins[] = {"orted",          "prted",
-                                         "hydra_pmi_prox", "hydra_bstrap_p",
-                                         "pmi_proxy",      NULL};
+    static const char *const programs[] = {
+        "orted",     "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy",
+        "pmi_proxy", NULL};
 
-    return is_among(name, begins, false);
+    return is_program(name, programs);
 }
 
 bool process_is_launcher(const char *name)
 {
-    static const char *const begins[] = {
-        "mpirun", "mpiexec", "orterun", "prterun",  "prun",
-        "srun",   "aprun",   "jsrun",   "torchrun", NULL};
+    static const char *const programs[] = {
+        "mpirun", "mpiexec", "mpirun_rsh", "mpiexec_mpt", "orterun",  "prterun",
+        "prun",   "srun",    "aprun",      "jsrun",       "torchrun", NULL};
 
-    return is_among(name, begins, false);
+    return is_program(name, programs);
 }

@@ -22,16 +22,16 @@ enum role role_of(const char *text)
 
 bool role_is_call(enum role role)
 {
-    return role_polls(role) || role == ROLE_THREADS;
+    return role == ROLE_THREADS || role_polls(role);
 }
 
 bool role_polls(enum role role)
 {
-    return role_is_own(role) || role == ROLE_SPIN;
+    return (role_is_own(role) && role != ROLE_FRAMEWORK) || role == ROLE_SPIN;
 }
 
 bool role_is_own(enum role role)
 {
     return role == ROLE_MPI || role == ROLE_SHMEM || role == ROLE_COLLECTIVE ||
-           role == ROLE_TRANSPORT;
+           role == ROLE_TRANSPORT || role == ROLE_FRAMEWORK;
 }

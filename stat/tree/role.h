@@ -4,29 +4,31 @@
 #include <stdbool.h>
 
 /* Each role, and the `module` of frames with names that have it. */
-#define ROLES(X)                                                               \
-    /* the program, or a library that is none of these */                      \
-    X(ROLE_PROGRAM, "")                                                        \
-    X(ROLE_MPI, "mpi")                                                         \
-    /* a function that has the name of a call of MPI, outside MPI */           \
-    X(ROLE_WRAPPER, "mpi wrapper")                                             \
-    X(ROLE_SHMEM, "shmem")                                                     \
-    /* NCCL, gloo, UCC; torch.distributed, Horovod */                          \
-    X(ROLE_COLLECTIVE, "collective")                                           \
-    /* UCX, libfabric, verbs, gRPC */                                          \
-    X(ROLE_TRANSPORT, "transport")                                             \
-    /* a call of threads in the C library, such as pthread_join() */           \
-    X(ROLE_THREADS, "threads")                                                 \
-    /* a function of OpenMP that spins for a lock or a barrier */              \
-    X(ROLE_SPIN, "openmp spin")                                                \
-    X(ROLE_OPENMP, "openmp")                                                   \
-    /* what the C library runs before main() and before a thread's function */ \
-    X(ROLE_START, "start")                                                     \
-    /* the C library and the kernel */                                         \
-    X(ROLE_SYSTEM, "system")                                                   \
-    /* the library of the language */                                          \
-    X(ROLE_LIBRARY, "library")                                                 \
-    /* Python's own library, and packages installed beside it */               \
+#define ROLES(X)                                                                 \
+    /* the program, or a library that is none of these */                        \
+    X(ROLE_PROGRAM, "")                                                          \
+    X(ROLE_MPI, "mpi")                                                           \
+    /* a function that has the name of a call of MPI, outside MPI */             \
+    X(ROLE_WRAPPER, "mpi wrapper")                                               \
+    X(ROLE_SHMEM, "shmem")                                                       \
+    /* NCCL, gloo, UCC; torch.distributed, Horovod */                            \
+    X(ROLE_COLLECTIVE, "collective")                                             \
+    /* UCX, libfabric, verbs, gRPC */                                            \
+    X(ROLE_TRANSPORT, "transport")                                               \
+    /* PyTorch: its threads are its own, but its calls run the program's code */ \
+    X(ROLE_FRAMEWORK, "framework")                                               \
+    /* a call of threads in the C library, such as pthread_join() */             \
+    X(ROLE_THREADS, "threads")                                                   \
+    /* a function of OpenMP that spins for a lock or a barrier */                \
+    X(ROLE_SPIN, "openmp spin")                                                  \
+    X(ROLE_OPENMP, "openmp")                                                     \
+    /* what the C library runs before main() and before a thread's function */   \
+    X(ROLE_START, "start")                                                       \
+    /* the C library and the kernel */                                           \
+    X(ROLE_SYSTEM, "system")                                                     \
+    /* the library of the language */                                            \
+    X(ROLE_LIBRARY, "library")                                                   \
+    /* Python's own library, and packages installed beside it */                 \
     X(ROLE_PYTHON, "python")
 
 #define ROLE_VALUE(role, text) role,

@@ -168,7 +168,8 @@ int motion_evidence(struct evidence *out,
         r = kinds_find(&role, &symbol, kinds, names, &frames[i]);
         if (r < 0)
             return r;
-        if (outermost && role_is_own(role)) {
+        if (outermost && role_is_own(role) &&
+            weight_of(frames + i, count - i) < WEIGHT_PROGRAM) {
             *out = (struct evidence){.weight = WEIGHT_OWN};
             return 0;
         }

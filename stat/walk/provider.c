@@ -44,16 +44,13 @@ static const struct mark {
 /* The names of library files, up to ".so", that a mark does not tell from
  * libraries that contain them. */
 static const struct mark sonames[] = {
-    {ROLE_COLLECTIVE, "libnccl"}, {ROLE_COLLECTIVE, "librccl"},
-    {ROLE_COLLECTIVE, "libgloo"}, {ROLE_MPI, "libmpi_cxx"},
-    {ROLE_MPI, "libmpichcxx"},    {ROLE_LIBRARY, "libstdc++"},
-    {ROLE_LIBRARY, "libc++"},     {ROLE_LIBRARY, "libc++abi"},
+    {ROLE_FRAMEWORK, "libtorch_cpu"}, {ROLE_FRAMEWORK, "libtorch_cuda"},
+    {ROLE_FRAMEWORK, "libtorch_hip"}, {ROLE_FRAMEWORK, "libtorch_python"},
+    {ROLE_COLLECTIVE, "libnccl"},     {ROLE_COLLECTIVE, "librccl"},
+    {ROLE_COLLECTIVE, "libgloo"},     {ROLE_MPI, "libmpi_cxx"},
+    {ROLE_MPI, "libmpichcxx"},        {ROLE_LIBRARY, "libstdc++"},
+    {ROLE_LIBRARY, "libc++"},         {ROLE_LIBRARY, "libc++abi"},
 };
-
-/* Namespaces of collectives in C++, as mangled: PyTorch's libraries contain
- * them. */
-static const char *const collectives[] = {"_ZN4gloo", "_ZNK4gloo", "_ZN4c10d",
-                                          "_ZNK4c10d", NULL};
 
 /* Namespaces that only the library of C++ may use, as mangled: members,
  * functions, and those with a local scope. */
@@ -269,9 +266,7 @@ void provider_find(struct provider *out, Dwfl_Module *module)
     *out = (struct provider){
         .role = path[0] == '[' ? ROLE_SYSTEM : ROLE_PROGRAM,
         .is_program = exports.is_program || exports.is_dynamic_program,
-        .is_static = exports.is_program && !exports.is_dynamic_program,
-        .has_collectives =
-            exports.soname && strncmp(exports.soname, "libtorch_", 9) == 0};
+        .is_static = exports.is_program && !exports.is_dynamic_program};
     /* The C library can be started, too. */
     if (out->is_program && !exports.soname)
         return;
@@ -428,8 +423,6 @@ static enum role role_of_symbol(const struct provider *provider,
     if (provider->is_program && is_one_of(symbol, pools) &&
         defines(module, "GOMP_parallel"))
         return ROLE_OPENMP;
-    if (provider->has_collectives && begins_as(symbol, collectives))
-        return ROLE_COLLECTIVE;
     if (begins_as(symbol, libraries) || is_rust_library(symbol))
         return ROLE_LIBRARY;
     return standard_role(dwfl, module, symbol);

@@ -10,10 +10,9 @@
 #include "stat/tree/role.h"
 
 struct provider {
-    enum role role;       /* of all its functions; ROLE_PROGRAM: they differ */
-    bool is_program;      /* it can be started */
-    bool is_static;       /* a program that contains its C library */
-    bool has_collectives; /* among others */
+    enum role role;  /* of all its functions; ROLE_PROGRAM: they differ */
+    bool is_program; /* it can be started */
+    bool is_static;  /* a program that contains its C library */
 };
 
 /* Find what `module` provides. */

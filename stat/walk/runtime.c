@@ -43,12 +43,26 @@ bool runtime_is_in_pool(const struct tree *tree, uint32_t node)
            own_role(tree, node) != ROLE_PROGRAM;
 }
 
+/* Whether `node` is code of the program whose source is known. */
+static bool is_in_source(const struct tree *tree, uint32_t node)
+{
+    const struct tree_frame *frame = &tree->frames[tree->nodes[node].frame];
+
+    return own_role(tree, node) == ROLE_PROGRAM &&
+           tree->strings[frame->file][0] != '\0';
+}
+
 bool runtime_is_own(const struct tree *tree, uint32_t node)
 {
     uint32_t behind = node + tree->nodes[node].size, child = node + 1;
 
-    if (!runtime_is_before(tree, node))
-        return role_is_own(own_role(tree, node));
+    if (!runtime_is_before(tree, node)) {
+        if (!role_is_own(own_role(tree, node)))
+            return false;
+        while (child < behind && !is_in_source(tree, child))
+            child++;
+        return child == behind;
+    }
     while (child < behind && runtime_is_own(tree, child))
         child += tree->nodes[child].size;
     return child == behind && behind > node + 1;

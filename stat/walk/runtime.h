@@ -29,7 +29,8 @@ bool runtime_is_pool(const struct tree *tree, uint32_t node);
 bool runtime_is_in_pool(const struct tree *tree, uint32_t node);
 
 /* Whether `node`, with nothing above it but nodes for which runtime_is_before()
- * holds, belongs to threads that a runtime has started for itself. */
+ * holds, belongs to threads that a runtime has started for itself, and in which
+ * it has called nothing whose source is known. */
 bool runtime_is_own(const struct tree *tree, uint32_t node);
 
 /* Whether `node` is a function of Python's library, written in Python. */
