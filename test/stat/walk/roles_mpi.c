@@ -1,0 +1,85 @@
+/* roles_mpi.c - three libraries of test-roles. As it is, an MPI library with a
+ * thread of its own; with -DWRAPPER a profiler's, which calls MPI; with
+ * -DIMPOSTOR one that has calls of MPI and is none. */
+#include <pthread.h>
+#include <unistd.h>
+
+int MPI_Init(int *argc, char ***argv);
+int MPI_Barrier(int communicator);
+int PMPI_Init(int *argc, char ***argv);
+int PMPI_Barrier(int communicator);
+
+/* Each function must keep its own frame on the stack. */
+#define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
+
+#if defined(WRAPPER)
+
+static int count_and_call(int (*call)(int), int communicator)
+{
+    int r = call(communicator);
+
+    NO_TAIL_CALL();
+    return r;
+}
+
+int MPI_Barrier(int communicator)
+{
+    int r = count_and_call(PMPI_Barrier, communicator);
+
+    NO_TAIL_CALL();
+    return r;
+}
+
+#elif defined(IMPOSTOR)
+
+static void write_log(void)
+{
+    pause();
+    NO_TAIL_CALL();
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    return !argc || !argv;
+}
+
+int MPI_Barrier(int communicator)
+{
+    write_log();
+    NO_TAIL_CALL();
+    return communicator;
+}
+
+#else
+
+static void *progress(void *arg)
+{
+    pause();
+    NO_TAIL_CALL();
+    return arg;
+}
+
+static void wait_inside(void)
+{
+    pause();
+    NO_TAIL_CALL();
+}
+
+int PMPI_Init(int *argc, char ***argv)
+{
+    pthread_t thread;
+
+    return !argc || !argv || pthread_create(&thread, NULL, progress, NULL);
+}
+
+int PMPI_Barrier(int communicator)
+{
+    wait_inside();
+    NO_TAIL_CALL();
+    return communicator;
+}
+
+int MPI_Init(int *argc, char ***argv) __attribute__((weak, alias("PMPI_Init")));
+int MPI_Barrier(int communicator) __attribute__((weak, alias("PMPI_Barrier")));
+
+#endif
