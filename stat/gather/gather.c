@@ -183,10 +183,23 @@ static int64_t count_still(const struct tree *tree,
     return r < 0 ? r : still;
 }
 
+/* For how long nothing has moved in the last `still` samples, in milliseconds. A
+ * sample of a busy job may take longer than the interval. */
+static uint64_t time_still(struct gathering *gathering, uint64_t still)
+{
+    uint64_t first = gathering->sample - still + 1, now = clock_now_ms();
+
+    if (first != gathering->still_first) {
+        gathering->still_first = first;
+        gathering->still_ms =
+            now - (still - 1) * gathering->options->interval_ms;
+    }
+    return now - gathering->still_ms;
+}
+
 /* Report a sample. Returns 1 if it is the last one wanted, 0 if more follow, or
  * a negative errno. */
-static int say_sample(const struct tree *tree,
-                      const struct gathering *gathering)
+static int say_sample(const struct tree *tree, struct gathering *gathering)
 {
     const struct gather_options *options = gathering->options;
     uint64_t sample = gathering->sample, still_ms;
@@ -200,7 +213,7 @@ static int say_sample(const struct tree *tree,
     still = count_still(tree, gathering);
     if (still < 0)
         return (int)still;
-    still_ms = still > 0 ? (uint64_t)(still - 1) * options->interval_ms : 0;
+    still_ms = still > 0 ? time_still(gathering, (uint64_t)still) : 0;
     gathering_say(options->show,
                   "sample %" PRIu64 ": nothing has moved for %.1f s", sample,
                   (double)still_ms / 1000);

@@ -270,6 +270,20 @@ TEST(a_daemon_that_is_late_is_not_called_another_version)
     look_end(&look);
 }
 
+/* A watch counts time: a sample may take longer than the interval. */
+TEST(a_watch_counts_time_and_not_samples)
+{
+    struct look look = look_new(60);
+
+    world_begin(DAEMONS);
+    world.slow_ms = 2000;
+    look.options.watch_ms = 5000;
+    CHECK_OK(look_run(&look));
+    CU_ASSERT_EQUAL(look.took_ms, 6000);
+    has(said, "nothing has moved for 6.0 s");
+    look_end(&look);
+}
+
 /* A watch ends when the other tasks have not moved for the given time, not at
  * the time-out, whether the frozen daemon is lost before that or after. */
 TEST(a_watch_goes_on_without_a_frozen_daemon)

@@ -216,7 +216,9 @@ static void take_request(const struct cop_packet *packet)
     CU_ASSERT_FATAL(world.daemons <= DAEMONS_MAX);
     state.tasks = request.task_count;
     state.samples = request.samples;
-    state.interval_ms = request.interval_ms;
+    state.interval_ms = request.interval_ms > world.slow_ms
+                            ? request.interval_ms
+                            : (uint32_t)world.slow_ms;
     state.asked_ms = world.now_ms;
     state.next = 1;
     for (uint32_t i = 0; i < request.task_count; i++) {

@@ -20,8 +20,9 @@ struct world {
     uint64_t lost_ms;   /* time from the freeze to the loss; 0: this and held_ms
                            come from the times of the launch */
     uint64_t moves_ms;  /* until then task 0 moves in each sample */
-    uint64_t ends_ms;   /* when the network ends; 0: never */
-    bool hurried;       /* the next sample always arrives after 1 ms */
+    uint64_t slow_ms; /* a sample takes so long, if longer than the interval */
+    uint64_t ends_ms; /* when the network ends; 0: never */
+    bool hurried;     /* the next sample always arrives after 1 ms */
 
     bool is_busy; /* the frozen daemon answers, but takes no more samples */
     bool is_mute; /* no daemon answers questions for names */
