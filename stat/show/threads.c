@@ -216,6 +216,8 @@ int threads_ids(char text[THREADS_IDS_SIZE],
                 uint32_t node)
 {
     const struct tasks *set = report->under[node];
+    const char *top = tree_function(report->tree, report_top(report, node));
+    const char *noun = strcmp(top, FRAME_WORKER) == 0 ? "worker" : "thread";
     char ids[THREADS_IDS_SIZE];
     struct tasks *tids;
     uint32_t count;
@@ -227,10 +229,10 @@ int threads_ids(char text[THREADS_IDS_SIZE],
         return -ENOMEM;
     count = tids ? tasks_count(tids) : 0;
     if (count > 0 && strlen(tasks_text(tids, ids, sizeof(ids))) > IDS_MAX)
-        snprintf(text, THREADS_IDS_SIZE, "%u threads", count);
+        snprintf(text, THREADS_IDS_SIZE, "%u %ss", count, noun);
     else if (count > 0)
-        snprintf(text, THREADS_IDS_SIZE, "thread%s %.*s", count == 1 ? "" : "s",
-                 IDS_MAX, ids);
+        snprintf(text, THREADS_IDS_SIZE, "%s%s %.*s", noun,
+                 count == 1 ? "" : "s", IDS_MAX, ids);
     tasks_free(tids);
     return 0;
 }
