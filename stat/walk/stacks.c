@@ -22,8 +22,8 @@
 #define INNER_MAX (WALK_DEPTH_MAX / 2)
 #define OUTER_MAX (WALK_DEPTH_MAX - INNER_MAX)
 
-/* Most frames of a stack that are notes. */
-#define NOTES_MAX 8
+/* Most frames of a stack that are notes, or a call that has jumped. */
+#define NOTES_MAX 9
 
 /* Longest note. */
 #define NOTE_SIZE (THREAD_PLACE_SIZE + 64)
@@ -427,6 +427,7 @@ static ssize_t add_frames(struct stacks *stacks,
                           struct frame *frames,
                           const struct stack *stack,
                           struct names *names,
+                          struct kinds *kinds,
                           struct modules *modules,
                           const struct python_frame *python,
                           size_t python_count)
@@ -434,6 +435,7 @@ static ssize_t add_frames(struct stacks *stacks,
     size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
     size_t left = 0, next = 0, count = 0, i;
     bool is_own, was_own = false, unread = is_unread(stacks, stack);
+    bool in = false; /* a call of MPI */
     int r;
 
     for (i = 0; python_count > 0 && i < kept; i++)
@@ -455,9 +457,14 @@ static ssize_t add_frames(struct stacks *stacks,
             frames[count++] = FRAME_NOTE(FRAME_PYTHON_UNREAD);
         was_own = is_own;
         if (!is_own || stacks->options->native) {
-            r = names_place(names, modules, pc, &frames[count++]);
+            r = names_place(names, modules, pc, &frames[count]);
+            if (r == 0 && stack->waits && !in)
+                r = waits_jumped(&in, &frames[count], kinds, names, modules,
+                                 stacks->pid,
+                                 i > 0 ? address_at(stack, i - 1) : 0, pc);
             if (r < 0)
                 return r;
+            count += 1 + (size_t)r;
         }
         left -= is_own && python_count > 0;
         if (python_count > 0 && is_own && pc >= stacks->place->eval &&
@@ -528,8 +535,8 @@ static int stack_pass(struct stacks *stacks,
         frames[count++] = given_up(stacks, stack);
     else if (stack->truncated || kept == 0)
         frames[count++] = note(stacks, "[%s]", kept ? "truncated" : "no stack");
-    added = add_frames(stacks, frames + count, stack, names, modules, python,
-                       python_count);
+    added = add_frames(stacks, frames + count, stack, names, kinds, modules,
+                       python, python_count);
     r = added < 0 ? (int)added : 0;
     if (r < 0)
         goto out;

@@ -235,9 +235,9 @@ static uint64_t function_of(Dwfl *dwfl, Dwarf_Addr pc, size_t *len)
     return pc - offset;
 }
 
-/* Whether the call that returns to `returns` calls the function at `callee`,
- * directly or through the linkage table. */
-static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
+/* The function that the call which returns to `returns` calls, directly or
+ * through the linkage table; 0 if not known. */
+static uint64_t called_from(pid_t pid, uint64_t returns)
 {
     unsigned char code[16];
     uint64_t target = 0, slot = 0;
@@ -245,26 +245,57 @@ static bool calls_it(pid_t pid, uint64_t returns, uint64_t callee)
     size_t at = 0;
 
     if (!memory_read(pid, returns - 6, code, 6))
-        return false;
+        return 0;
     memcpy(&distance, code + 2, sizeof(distance));
     if (code[0] == 0xff && code[1] == 0x15) {
         slot = returns + (uint64_t)(int64_t)distance;
     } else if (code[1] == 0xe8) {
         target = returns + (uint64_t)(int64_t)distance;
-        if (target == callee)
-            return true;
         if (!memory_read(pid, target, code, sizeof(code)))
-            return false;
+            return target;
         if (memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0)
             at = 4;
         at += code[at] == 0xf2;
         if (code[at] != 0xff || code[at + 1] != 0x25)
-            return false;
+            return target;
         memcpy(&distance, code + at + 2, sizeof(distance));
         slot = target + at + 6 + (uint64_t)(int64_t)distance;
     }
-    return slot > 0 && memory_read(pid, slot, &target, sizeof(target)) &&
-           target == callee;
+    return slot > 0 && memory_read(pid, slot, &target, sizeof(target)) ? target
+                                                                       : 0;
+}
+
+int waits_jumped(bool *in,
+                 struct frame *frames,
+                 struct kinds *kinds,
+                 struct names *names,
+                 struct modules *modules,
+                 pid_t pid,
+                 Dwarf_Addr caller,
+                 Dwarf_Addr callee)
+{
+    Dwfl *dwfl = modules_dwfl(modules);
+    enum role role, other = ROLE_PROGRAM;
+    const char *symbol = "";
+    uint64_t target;
+    size_t len;
+    int r = kinds_find(&role, &symbol, kinds, names, frames);
+
+    *in = role == ROLE_MPI || role == ROLE_SHMEM;
+    if (r < 0 || !*in || caller == 0)
+        return r;
+    target = called_from(pid, caller + 1);
+    if (target == 0 || target == function_of(dwfl, callee, &len))
+        return 0;
+    r = names_place(names, modules, target, &frames[1]);
+    if (r == 0)
+        r = kinds_find(&other, &symbol, kinds, names, &frames[1]);
+    if (r < 0 || other != role || !symbol[0])
+        return r;
+    frames[1] = frames[0];
+    frames[0] = (struct frame){
+        .function = symbol, .file = "", .module = role_text(role)};
+    return 1;
 }
 
 /* The arguments of the call made by frame number `number`. */
@@ -297,7 +328,7 @@ static bool arguments_find(struct arguments *arguments,
     call.callee = function_of(dwfl, asking->pcs[number - 1], &len);
     call.function = function_of(dwfl, asking->pcs[number], &call.len);
     if (!call.callee || !call.function || call.len > CODE_MAX ||
-        !calls_it(asking->pid, call.returns, call.callee))
+        called_from(asking->pid, call.returns) != call.callee)
         return false;
     for (size_t i = 0; i < KEPT; i++)
         call.registers[kept[i].number] = (struct x86_value){

@@ -1,12 +1,13 @@
 // roles.cc - a program of test-roles whose own functions have names that begin
-// as a runtime's do. Its argument says where it waits: in "mpi", in its own
-// "halo", or in "names", with a thread.
+// as a runtime's do. Its argument says where it waits: in "mpi", at its
+// "end", in its own "halo", or in "names", with a thread.
 #include <cstring>
 #include <pthread.h>
 #include <unistd.h>
 
 extern "C" int MPI_Init(int *argc, char ***argv);
 extern "C" int MPI_Barrier(int communicator);
+extern "C" int MPI_Finalize();
 
 // Each function must keep its own frame on the stack.
 #define FRAME          __attribute__((noinline))
@@ -58,6 +59,8 @@ int main(int argc, char **argv)
         pthread_load();
     } else {
         MPI_Init(&argc, &argv);
+        if (strcmp(where, "end") == 0)
+            MPI_Finalize();
         mpi_exchange_ghosts(strcmp(where, "halo") == 0);
     }
     return 0;

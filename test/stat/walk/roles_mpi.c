@@ -6,6 +6,8 @@
 
 int MPI_Init(int *argc, char ***argv);
 int MPI_Barrier(int communicator);
+int MPI_Finalize(void);
+int PMPI_Finalize(void);
 int PMPI_Init(int *argc, char ***argv);
 int PMPI_Barrier(int communicator);
 
@@ -59,7 +61,7 @@ static void *progress(void *arg)
     return arg;
 }
 
-static void wait_inside(void)
+__attribute__((used)) static void wait_inside(void)
 {
     pause();
     NO_TAIL_CALL();
@@ -79,6 +81,13 @@ int PMPI_Barrier(int communicator)
     return communicator;
 }
 
+/* As in Open MPI, this ends in a jump. */
+__attribute__((naked)) int PMPI_Finalize(void)
+{
+    __asm__("jmp wait_inside");
+}
+
+int MPI_Finalize(void) __attribute__((weak, alias("PMPI_Finalize")));
 int MPI_Init(int *argc, char ***argv) __attribute__((weak, alias("PMPI_Init")));
 int MPI_Barrier(int communicator) __attribute__((weak, alias("PMPI_Barrier")));
 
