@@ -5,22 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/intern.h"
 #include "stat/list.h"
 #include "stat/table.h"
-
-/* An interned string. */
-struct string {
-    UT_hash_handle hh;
-    uint32_t number; /* in the tree's order, once that is made */
-    char text[];
-};
 
 /* Distinguishes siblings; padding is zero. */
 struct place_key {
     uint64_t parent;
-    struct string *function;
-    struct string *file;
-    struct string *module;
+    struct interned *function;
+    struct interned *file;
+    struct interned *module;
     uint64_t offset;
     uint32_t line; /* 0 unless lines distinguish places */
     uint32_t not_walked;
@@ -39,7 +33,7 @@ struct place {
 
 struct build {
     bool by_line;
-    struct string *strings;
+    struct interned *strings;
     struct place *hash;
     struct place **places;
     uint32_t place_count;
@@ -79,27 +73,6 @@ void build_free(struct build *build)
     free(build->progress);
     free(build->stops);
     free(build);
-}
-
-/* The one copy of `text`; NULL without memory. */
-static struct string *intern(struct build *build, const char *text)
-{
-    struct string *string;
-    size_t len = strlen(text);
-
-    HASH_FIND(hh, build->strings, text, len, string);
-    if (string)
-        return string;
-    string = calloc(1, sizeof(*string) + len + 1);
-    if (!string)
-        return NULL;
-    memcpy(string->text, text, len + 1);
-    HASH_ADD_KEYPTR(hh, build->strings, string->text, len, string);
-    if (!string->hh.tbl) {
-        free(string);
-        return NULL;
-    }
-    return string;
 }
 
 /* Add a new place. */
@@ -151,9 +124,9 @@ static int find_node(struct build *build,
         return -E2BIG;
     memset(&key, 0, sizeof(key));
     key.parent = parent;
-    key.function = intern(build, frame->function);
-    key.file = intern(build, frame->file);
-    key.module = intern(build, frame->module);
+    key.function = intern(&build->strings, frame->function);
+    key.file = intern(&build->strings, frame->file);
+    key.module = intern(&build->strings, frame->module);
     key.offset = frame->offset;
     key.line = by_line ? frame->line : 0;
     key.not_walked = frame->not_walked;
@@ -223,26 +196,26 @@ int build_stop(struct build *build, const struct tree_stop *stop)
 
 static int by_text(const void *a, const void *b)
 {
-    const struct string *const *x = a;
-    const struct string *const *y = b;
+    const struct interned *const *x = a;
+    const struct interned *const *y = b;
 
     return strcmp((*x)->text, (*y)->text);
 }
 
-/* Order of frames in a tree; strings have their numbers. */
+/* Order of frames in a tree; the marks of strings are their numbers. */
 static int by_frame(const void *a, const void *b)
 {
     const struct place *x = *(struct place *const *)a;
     const struct place *y = *(struct place *const *)b;
 
     if (x->key.function != y->key.function)
-        return x->key.function->number < y->key.function->number ? -1 : 1;
+        return x->key.function->mark < y->key.function->mark ? -1 : 1;
     if (x->key.file != y->key.file)
-        return x->key.file->number < y->key.file->number ? -1 : 1;
+        return x->key.file->mark < y->key.file->mark ? -1 : 1;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     if (x->key.module != y->key.module)
-        return x->key.module->number < y->key.module->number ? -1 : 1;
+        return x->key.module->mark < y->key.module->mark ? -1 : 1;
     if (x->key.offset != y->key.offset)
         return x->key.offset < y->key.offset ? -1 : 1;
     return (x->key.not_walked > y->key.not_walked) -
@@ -264,17 +237,17 @@ static int by_parent(const void *a, const void *b)
 static int put_strings(struct tree *tree, const struct build *build)
 {
     size_t count = HASH_COUNT(build->strings), i = 0;
-    struct string **sorted = calloc(count + 1, sizeof(struct string *));
-    struct string *string;
+    struct interned **sorted = calloc(count + 1, sizeof(struct interned *));
+    struct interned *string;
     char *text = tree->text;
 
     if (!sorted)
         return -ENOMEM;
     for (string = build->strings; string; string = string->hh.next)
         sorted[i++] = string;
-    qsort(sorted, count, sizeof(struct string *), by_text);
+    qsort(sorted, count, sizeof(struct interned *), by_text);
     for (i = 0; i < count; i++) {
-        sorted[i]->number = (uint32_t)i;
+        sorted[i]->mark = (uint32_t)i;
         tree->strings[i] = strcpy(text, sorted[i]->text);
         text += strlen(text) + 1;
     }
@@ -292,10 +265,10 @@ static void put_frames(struct tree *tree, struct place **sorted, uint32_t count)
 
         if (i == 0 || by_frame(&sorted[i - 1], &sorted[i]) != 0)
             tree->frames[tree->frame_count++] =
-                (struct tree_frame){place->key.function->number,
-                                    place->key.file->number,
+                (struct tree_frame){place->key.function->mark,
+                                    place->key.file->mark,
                                     place->line,
-                                    place->key.module->number,
+                                    place->key.module->mark,
                                     place->key.offset,
                                     place->key.not_walked,
                                     note_read(place->key.function->text)};
@@ -563,7 +536,7 @@ int build_tree(struct tree **out, const struct build *build, uint64_t stop_ns)
         .progress = build->progress_count,
         .stops = build->stop_count,
     };
-    const struct string *string;
+    const struct interned *string;
     struct tree *tree = NULL;
     int r;
 

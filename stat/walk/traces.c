@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/intern.h"
 #include "stat/list.h"
 #include "stat/table.h"
 #include "stat/tree/build.h"
@@ -13,13 +14,6 @@
 
 /* How many stacks are kept before unneeded ones are freed. */
 #define STACKS_MIN 64
-
-/* An interned string. */
-struct string {
-    UT_hash_handle hh;
-    bool needed; /* valid only in free_unneeded() */
-    char text[];
-};
 
 /* A frame of a kept stack; without padding, since stacks are compared as
  * bytes. */
@@ -71,7 +65,7 @@ struct seen {
 };
 
 struct traces {
-    struct string *strings;
+    struct interned *strings;
     struct stack *stacks;
     struct seen *tasks;
     uint64_t next;      /* number of the next new stack */
@@ -120,30 +114,17 @@ void traces_forget(struct traces *traces)
 }
 
 /* The string whose text this is. */
-static struct string *string_of(const char *text)
+static struct interned *string_of(const char *text)
 {
-    return (struct string *)(text - offsetof(struct string, text));
+    return (struct interned *)(text - offsetof(struct interned, text));
 }
 
 /* The one copy of `text`; NULL without memory. */
-static const char *intern(struct traces *traces, const char *text)
+static const char *text_of(struct traces *traces, const char *text)
 {
-    struct string *string;
-    size_t len = strlen(text);
+    struct interned *interned = intern(&traces->strings, text);
 
-    HASH_FIND(hh, traces->strings, text, len, string);
-    if (string)
-        return string->text;
-    string = calloc(1, sizeof(*string) + len + 1);
-    if (!string)
-        return NULL;
-    memcpy(string->text, text, len + 1);
-    HASH_ADD_KEYPTR(hh, traces->strings, string->text, len, string);
-    if (!string->hh.tbl) {
-        free(string);
-        return NULL;
-    }
-    return string->text;
+    return interned ? interned->text : NULL;
 }
 
 /* The one copy of a stack; NULL without memory. */
@@ -160,9 +141,9 @@ static struct stack *stack_of(struct traces *traces,
     for (i = 0; i < count; i++) {
         struct place *place = &stack->places[i];
 
-        place->function = intern(traces, frames[i].function);
-        place->file = intern(traces, frames[i].file);
-        place->module = intern(traces, frames[i].module);
+        place->function = text_of(traces, frames[i].function);
+        place->file = text_of(traces, frames[i].file);
+        place->module = text_of(traces, frames[i].module);
         place->offset = frames[i].offset;
         place->line = frames[i].line;
         place->not_walked = frames[i].not_walked;
@@ -580,9 +561,9 @@ static void find_needed(struct traces *traces)
             seen->spots[i].stack->needed = true;
     for (stack = traces->stacks; stack; stack = stack->hh.next) {
         for (uint32_t i = 0; stack->needed && i < stack->count; i++) {
-            string_of(stack->places[i].function)->needed = true;
-            string_of(stack->places[i].file)->needed = true;
-            string_of(stack->places[i].module)->needed = true;
+            string_of(stack->places[i].function)->mark = 1;
+            string_of(stack->places[i].file)->mark = 1;
+            string_of(stack->places[i].module)->mark = 1;
         }
     }
 }
@@ -591,7 +572,7 @@ static void find_needed(struct traces *traces)
  * until the number of stacks has doubled. */
 static void free_unneeded(struct traces *traces)
 {
-    struct string *string, *next_string;
+    struct interned *string, *next_string;
     struct stack *stack, *next_stack;
 
     if (!traces->forgets || HASH_COUNT(traces->stacks) <= traces->stacks_most)
@@ -606,11 +587,11 @@ static void free_unneeded(struct traces *traces)
         }
     }
     HASH_ITER (hh, traces->strings, string, next_string) {
-        if (!string->needed) {
+        if (!string->mark) {
             HASH_DEL(traces->strings, string);
             free(string);
         } else {
-            string->needed = false;
+            string->mark = 0;
         }
     }
     traces->stacks_most = 2 * (size_t)HASH_COUNT(traces->stacks);
