@@ -240,6 +240,8 @@ static uint64_t places_hash(const struct stack *stack, size_t count)
     const unsigned char *bytes = (const unsigned char *)stack->places;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
+    if (count > stack->count)
+        count = stack->count;
     for (size_t i = 0; i < count * sizeof(stack->places[0]); i++)
         hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
     return hash;
@@ -252,23 +254,18 @@ int traces_add_thread(struct traces *traces,
                       size_t count,
                       const struct evidence *evidence)
 {
-    size_t decisive = evidence->decisive;
-    uint64_t hash;
     struct stack *stack;
     struct seen *seen;
+    uint64_t hash;
 
     if (count == 0 || task >= TASKS_MAX)
         return -EINVAL;
     if (count > TREE_DEPTH_MAX)
         count = TREE_DEPTH_MAX;
-    if (decisive > count)
-        decisive = count;
     stack = stack_of(traces, frames, count);
     seen = stack ? seen_of(traces, task) : NULL;
-    if (!seen)
-        return -ENOMEM;
-    hash = places_hash(stack, decisive);
-    if (spot_add(seen, stack, hash, tid) < 0)
+    hash = stack ? places_hash(stack, evidence->decisive) : 0;
+    if (!seen || spot_add(seen, stack, hash, tid) < 0)
         return -ENOMEM;
     return stays_add(&seen->stays, hash, evidence);
 }

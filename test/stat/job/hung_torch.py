@@ -4,6 +4,7 @@
 # read    rank 2 opens a file that nobody writes: FIFO, the third argument
 # lock    rank 2 has two threads that hold each other's locks
 # loader  a worker of rank 1 waits for a lock that was held when it was forked
+import os
 import sys
 import threading
 import time
@@ -57,8 +58,9 @@ def fetch():
 
 
 def main(how, folder):
-    dist.init_process_group("gloo", init_method="file://" + folder + "/meet")
-    rank = dist.get_rank()
+    rank = int(os.environ["RANK"])
+    dist.init_process_group("gloo", init_method="file://" + folder + "/meet",
+                            rank=rank, world_size=4)
     reduce()
     if how == "skip" and rank == 3:
         save()
