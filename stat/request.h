@@ -46,9 +46,9 @@ enum request_flags {
 
 /* A request to sample, the same for all daemons: process i has pid pids[i], is
  * task i, and belongs to the daemon of rank daemons[i]. If pids[i] is negative,
- * it is the pid of a helper, part of the task of the process before it. The processes of a daemon
- * are neighbours, so that on the way up its sets of tasks are ranges; coppice-stat
- * then gives the tasks their numbers. */
+ * it is the pid of a helper, part of the task of the process before it. The
+ * processes of a daemon are neighbours, so that on the way up its sets of tasks
+ * are ranges; coppice-stat then gives the tasks their numbers. */
 struct request {
     const char *boot; /* where the pids are valid: see request_boot(); "": at
                              each daemon's own place */

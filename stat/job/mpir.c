@@ -125,6 +125,51 @@ static int add_rows(struct targets *targets,
     return r;
 }
 
+/* Whether a process, or one above it, is a target on this host. */
+static bool is_of_target(const struct targets *targets,
+                         const struct processes *processes,
+                         const struct process *process)
+{
+    for (size_t steps = 0; process && steps < processes->count; steps++) {
+        for (uint32_t i = 0; i < targets->count; i++)
+            if (targets->hosts[i] == 0 && targets->pids[i] == process->pid)
+                return true;
+        process = processes_find(processes, process->parent);
+    }
+    return false;
+}
+
+/* Set aside the processes below a launcher that have a rank, but are not in its
+ * table: MPI_Comm_spawn() has started them as another job. Returns 0 or a
+ * negative errno. */
+static int note_spawned(struct targets *targets, pid_t launcher)
+{
+    struct processes processes;
+    struct rank own;
+    int r = processes_read(&processes);
+
+    if (r < 0)
+        return r;
+    rank_read(&own, launcher);
+    for (size_t i = 0; r == 0 && i < processes.count; i++) {
+        const struct process *process = &processes.list[i];
+        struct targets_aside aside = {.pid = process->pid};
+
+        if (!processes_is_below(&processes, process, launcher) ||
+            is_of_target(targets, &processes, process))
+            continue;
+        rank_read(&aside.facts.rank, process->pid);
+        memcpy(aside.facts.name, process->name, sizeof(aside.facts.name));
+        /* The launcher's own rank is inherited from the step that it is in. */
+        if (aside.facts.rank.source != RANK_NONE &&
+            !rank_equal(&aside.facts.rank, &own) &&
+            process_has_runtime(process->pid))
+            r = targets_set_aside(targets, &aside);
+    }
+    processes_fini(&processes);
+    return r;
+}
+
 /* Find the addresses of the table of process `pid`. */
 static int read_symbols(struct symbols *symbols,
                         pid_t pid,
@@ -307,6 +352,8 @@ int targets_add_mpir(struct targets *targets,
     }
     if (r == 0)
         return targets_add_children(targets, launcher, error);
+    if (r > 0)
+        return note_spawned(targets, launcher);
     if (r == -EAGAIN && add_ranks(targets, launcher, say) == 0)
         return 0;
     return r < 0 ? r : 0;

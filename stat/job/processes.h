@@ -45,8 +45,8 @@ void process_name(char name[16], pid_t pid);
 /* Whether `name` means `process`: it is the process's name, the first word of its
  * command, as ps shows it, or the name of its program's file, even if that was
  * replaced or removed since, or of the script, the module of Python, or the
- * program under valgrind that it runs. A name with a slash is the path of the file or script; it must
- * be absolute. */
+ * program under valgrind that it runs. A name with a slash is the path of the
+ * file or script; it must be absolute. */
 bool process_is_called(const struct process *process, const char *name);
 
 /* The program whose worker `process` is, if Python's multiprocessing started it

@@ -124,22 +124,25 @@ static int reorder(void *array,
 int targets_set_aside(struct targets *targets,
                       const struct targets_aside *aside)
 {
-    int r = list_grow(&targets->asides, targets->aside_count,
-                      sizeof(*targets->asides));
+    int r;
+
+    targets->doubtful +=
+        !aside->facts.helper && aside->facts.rank.source != RANK_NONE;
+    r = list_grow(&targets->asides, targets->aside_count,
+                  sizeof(*targets->asides));
 
     if (r == 0)
         targets->asides[targets->aside_count++] = *aside;
     return r;
 }
 
-/* Whether a process that is set aside looks like one of the job: it has a rank,
- * though of another launcher, or the name of a process that is kept. */
+/* Whether a process without a rank that is set aside looks like one of the job:
+ * it has the name of a process that is kept. */
 static bool is_doubtful(const struct targets_facts *aside,
                         const struct targets_facts *kept)
 {
-    return !aside->helper &&
-           (aside->rank.source != RANK_NONE ||
-            (aside->name[0] && strcmp(aside->name, kept->name) == 0));
+    return !aside->helper && aside->rank.source == RANK_NONE &&
+           aside->name[0] && strcmp(aside->name, kept->name) == 0;
 }
 
 /* Keep the processes of `list`, in its order, and set the others aside. */
@@ -208,21 +211,28 @@ void targets_asides_text(char text[static TARGETS_ASIDES_SIZE],
                          bool helpers)
 {
     uint32_t count = 0, i;
+    bool others = false;
     int len;
 
-    len = snprintf(text, TARGETS_ASIDES_SIZE, "%s: ",
-                   helpers ? "not looked at, as a rank has started them"
-                           : "not looked at, as they have no rank");
+    for (i = 0; i < targets->aside_count; i++)
+        others |= !targets->asides[i].facts.helper &&
+                  targets->asides[i].facts.rank.source != RANK_NONE;
+    len = snprintf(text, TARGETS_ASIDES_SIZE, "not looked at, as %s%s: ",
+                   helpers ? "a rank has started them" : "they have no rank",
+                   !helpers && others ? " in this job" : "");
     for (i = 0; i < targets->aside_count; i++) {
         const struct targets_aside *aside = &targets->asides[i];
-        char process[384];
+        char process[384], rank[64] = "";
 
         if (aside->facts.helper != helpers || count++ >= NAMED_MAX)
             continue;
         process_text(process, sizeof(process), targets, aside->host, aside->pid,
                      aside->facts.name);
-        len += snprintf(text + len, TARGETS_ASIDES_SIZE - (size_t)len, "%s%s",
-                        count > 1 ? "; " : "", process);
+        if (!helpers && aside->facts.rank.source != RANK_NONE)
+            snprintf(rank, sizeof(rank), " (rank %" PRIu32 " of another job)",
+                     aside->facts.rank.number);
+        len += snprintf(text + len, TARGETS_ASIDES_SIZE - (size_t)len, "%s%s%s",
+                        count > 1 ? "; " : "", process, rank);
     }
     if (count > NAMED_MAX)
         snprintf(text + len, TARGETS_ASIDES_SIZE - (size_t)len,

@@ -36,9 +36,8 @@ int names_place(struct names *names,
 /* Find the demangled name of a frame without one: several frames, outermost
  * first, where functions are inlined there. Their `module` is the text of their
  * role. Lines are given for the program and its libraries, not for the C
- * library. The frames and their strings live as long as `names`. Returns 0, -ENOENT if `names` has not seen the module, or
- * -ENOMEM.
- */
+ * library. The frames and their strings live as long as `names`. Returns 0,
+ * -ENOENT if `names` has not seen the module, or -ENOMEM. */
 int names_of(struct names *names,
              const char *module,
              uint64_t offset,
