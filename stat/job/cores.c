@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stat/job/corefile.h"
 #include "stat/walk/traces.h"
 #include "stat/walk/walk.h"
 
@@ -34,6 +35,7 @@ static int read_core(struct targets *targets,
                      gather_say_fn say)
 {
     char program[WALK_PROGRAM_SIZE], text[sizeof(struct cop_error) + 64];
+    char flaw[COREFILE_FLAW_SIZE];
     struct cop_error error = {""};
     struct frame frame = FRAME_NOT_WALKED(error.text);
     pid_t pid = 0;
@@ -42,12 +44,18 @@ static int read_core(struct targets *targets,
     r = walk_core(walker, path, &pid, program, add_stack, sink, &error);
     if (r == -ENOMEM)
         return r;
+    corefile_flaw(flaw, path);
+    if (r == -ENOEXEC && flaw[0])
+        cop_error_set(&error, r, "%s: %s", path, flaw);
     if (r < 0) {
         r = traces_add(sink->traces, sink->task, &frame, 1);
     } else {
         snprintf(text, sizeof(text), "task %u: pid %d of %s: %s", sink->task,
                  (int)pid, program[0] ? program : "an unknown program", path);
         say(text);
+        snprintf(text, sizeof(text), "task %u: %s", sink->task, flaw);
+        if (flaw[0])
+            say(text);
     }
     return r < 0 ? r : targets_append(targets, sink->task, 0, pid);
 }
