@@ -109,7 +109,9 @@ static int read_live(struct search *search)
             (i + 1 < search->count && rank_equal(rank, &order[i + 1]->rank));
 
         before = *rank;
-        if (rank->source != RANK_NONE && !same)
+        /* A launcher may have set the variables of those that it starts. */
+        if ((rank->source != RANK_NONE && !same) ||
+            process_is_launcher(order[i]->process->name))
             continue;
         rank_read_live(rank, order[i]->process->pid);
         count++;
