@@ -139,31 +139,32 @@ static bool is_of_target(const struct targets *targets,
     return false;
 }
 
-/* Set aside the processes below a launcher that have a rank, but are not in its
- * table: MPI_Comm_spawn() has started them as another job. Returns 0 or a
- * negative errno. */
+/* Set aside the processes below a launcher that have ranks of another job than
+ * those in its table: MPI_Comm_spawn() has started them. Only if ranks are on
+ * this host: their variables tell the job. Returns 0 or a negative errno. */
 static int note_spawned(struct targets *targets, pid_t launcher)
 {
+    struct rank job = {.source = RANK_NONE};
     struct processes processes;
-    struct rank own;
     int r = processes_read(&processes);
 
     if (r < 0)
         return r;
-    rank_read(&own, launcher);
+    for (uint32_t i = 0; i < targets->count && job.source == RANK_NONE; i++)
+        if (targets->hosts[i] == 0)
+            rank_read(&job, targets->pids[i]);
     for (size_t i = 0; r == 0 && i < processes.count; i++) {
         const struct process *process = &processes.list[i];
         struct targets_aside aside = {.pid = process->pid};
+        struct rank *rank = &aside.facts.rank;
 
         if (!processes_is_below(&processes, process, launcher) ||
             is_of_target(targets, &processes, process))
             continue;
-        rank_read(&aside.facts.rank, process->pid);
+        rank_read(rank, process->pid);
         memcpy(aside.facts.name, process->name, sizeof(aside.facts.name));
-        /* The launcher's own rank is inherited from the step that it is in. */
-        if (aside.facts.rank.source != RANK_NONE &&
-            !rank_equal(&aside.facts.rank, &own) &&
-            process_has_runtime(process->pid))
+        if (job.source != RANK_NONE && rank->source == job.source &&
+            rank->job != job.job && process_has_runtime(process->pid))
             r = targets_set_aside(targets, &aside);
     }
     processes_fini(&processes);
