@@ -224,8 +224,7 @@ static int add_found(struct targets *targets,
 }
 
 /* If a host was given under two names, and processes were found under both, count
- * each once.
- * Returns 0 or -ENOMEM. */
+ * each once. Returns 0 or -ENOMEM. */
 static int merge_hosts(struct targets *targets,
                        const struct findings *findings,
                        const struct gather_options *options)

@@ -335,9 +335,10 @@ static char *find_missing(const struct report *report)
     if (targets && targets->doubtful > 0)
         return columns_append(
             strdup(""),
-            "partial: %u process%s not looked at, though it may be %s of the "
-            "job: %s no rank of its launcher",
+            "partial: %u process%s not looked at, though %s be %s of the job: "
+            "%s no rank of its launcher",
             targets->doubtful, targets->doubtful == 1 ? " was" : "es were",
+            targets->doubtful == 1 ? "it may" : "they may",
             targets->doubtful == 1 ? "one" : "some",
             targets->doubtful == 1 ? "it has" : "they have");
     if (report->source.late && report->source.late[0])
