@@ -112,9 +112,55 @@ TEST(relations_are_those_of_sets)
         CU_ASSERT_EQUAL(tasks_within(a.tasks, b.tasks),
                         tasks_equal(part, a.tasks));
         CU_ASSERT_EQUAL(tasks_is_empty(part), !meet);
+        for (int more = 0; meet && more < 20; more++) {
+            uint32_t t =
+                more > 0 ? random_below(&seed, MODEL) : tasks_last(part) + 1;
+            struct tasks *one = make(&(struct tasks_range){t, t}, 1);
+
+            CHECK_OK(tasks_change(&one, TASKS_UNION, part));
+            CU_ASSERT_EQUAL(tasks_within(one, a.tasks), t < MODEL && a.in[t]);
+            tasks_free(one);
+        }
         for (uint32_t t = 0; t < MODEL; t++)
             CU_ASSERT_EQUAL(tasks_has(a.tasks, t), a.in[t]);
         tasks_free(part);
+        tasks_free(a.tasks);
+        tasks_free(b.tasks);
+    }
+}
+
+/* The first range that differs decides the order; else who has more of them. */
+static int order_of(const struct pair *a, const struct pair *b)
+{
+    struct tasks_cursor x = tasks_begin(a->tasks), y = tasks_begin(b->tasks);
+
+    for (;;) {
+        bool more_x = tasks_next(&x), more_y = tasks_next(&y);
+
+        if (!more_x || !more_y)
+            return more_x - more_y;
+        if (x.range.first != y.range.first)
+            return x.range.first < y.range.first ? -1 : 1;
+        if (x.range.last != y.range.last)
+            return x.range.last < y.range.last ? -1 : 1;
+    }
+}
+
+/* Sets that differ in one task only are in the order of their ranges. */
+TEST(the_first_difference_decides)
+{
+    uint64_t seed = 6;
+
+    for (int round = 0; round < 2000; round++) {
+        struct pair a = random_pair(&seed), b = {tasks_ref(a.tasks), {false}};
+        uint32_t t = random_below(&seed, MODEL);
+        struct tasks *one = make(&(struct tasks_range){t, t}, 1);
+
+        CHECK_OK(
+            tasks_change(&b.tasks, a.in[t] ? TASKS_MINUS : TASKS_UNION, one));
+        CU_ASSERT_EQUAL(tasks_compare(a.tasks, b.tasks), order_of(&a, &b));
+        CU_ASSERT_EQUAL(tasks_compare(b.tasks, a.tasks), order_of(&b, &a));
+        tasks_free(one);
         tasks_free(a.tasks);
         tasks_free(b.tasks);
     }
@@ -160,6 +206,7 @@ TEST(a_shared_set_stays)
         check_members(a.tasks, a.in);
         CHECK_OK(tasks_change(&a.tasks, op, b.tasks));
         CU_ASSERT(tasks_equal(a.tasks, expected));
+        CU_ASSERT_EQUAL(tasks_count(a.tasks), tasks_count(expected));
         CU_ASSERT(tasks_equal(shared, expected));
         tasks_free(shared);
         tasks_free(expected);
