@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stat/job/corefile.h"
+#include "stat/walk/modules.h"
 #include "stat/walk/traces.h"
 #include "stat/walk/walk.h"
 
@@ -25,6 +26,13 @@ static int add_stack(void *arg,
     return traces_add_thread(
         sink->traces, sink->task, tid, frames, count,
         &(struct evidence){.decisive = count, .weight = WEIGHT_NATIVE});
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t len = strlen(text);
+
+    return len >= strlen(end) && strcmp(text + len - strlen(end), end) == 0;
 }
 
 /* Read one file. A file that cannot be read is still a task. */
@@ -53,6 +61,10 @@ static int read_core(struct targets *targets,
         snprintf(text, sizeof(text), "task %u: pid %d of %s: %s", sink->task,
                  (int)pid, program[0] ? program : "an unknown program", path);
         say(text);
+        if (!flaw[0] && ends_in(program, MODULES_REPLACED))
+            snprintf(flaw, sizeof(flaw),
+                     "its program was replaced after it was written: places "
+                     "in it have no names");
         snprintf(text, sizeof(text), "task %u: %s", sink->task, flaw);
         if (flaw[0])
             say(text);

@@ -31,6 +31,10 @@
 #define FRAME_STUCK           "[stuck in "
 #define FRAME_STUCK_SOMEWHERE "the kernel"
 
+/* The beginning of the note above a stack whose outer part is not known; ": "
+ * and the reason may follow, and "]". */
+#define FRAME_TRUNCATED "[truncated"
+
 /* The note in place of the middle of a very deep stack. It has no number of
  * frames, so that tasks that differ only in that are alike. */
 #define FRAME_CUT "[frames cut]"

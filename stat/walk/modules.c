@@ -14,10 +14,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "stat/list.h"
+
 /* The kernel's mark after the name of a deleted file, and its escape of a
  * newline. */
 #define DELETED      " (deleted)"
 #define ESCAPED_LINE "\\012"
+
+/* Bytes at the beginning of a file that are compared with those in a core file:
+ * they say where the file's parts are. */
+#define HEAD_SIZE 1024
 
 /* Most bytes of a build-id that are compared. */
 #define BUILD_ID_MAX 32
@@ -295,6 +301,118 @@ out:
     return r;
 }
 
+/* Read up to `size` bytes at `address` of the process that left the core file.
+ * Returns how many. */
+static size_t core_read(const struct modules *modules,
+                        void *out,
+                        Dwarf_Addr address,
+                        size_t size)
+{
+    size_t count = 0;
+    GElf_Phdr part;
+    ssize_t len;
+
+    if (elf_getphdrnum(modules->core, &count) < 0)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(modules->core, (int)i, &part) ||
+            part.p_type != PT_LOAD || address < part.p_vaddr ||
+            address - part.p_vaddr >= part.p_filesz)
+            continue;
+        if (size > part.p_filesz - (address - part.p_vaddr))
+            size = part.p_filesz - (address - part.p_vaddr);
+        len = pread(modules->core_fd, out, size,
+                    (off_t)(part.p_offset + (address - part.p_vaddr)));
+        return len > 0 ? (size_t)len : 0;
+    }
+    return 0;
+}
+
+/* Whether the file at the path of a module certainly is not the one that the
+ * process had mapped at `start`. */
+static bool is_replaced(const struct modules *modules,
+                        const char *name,
+                        Dwarf_Addr start)
+{
+    char had[HEAD_SIZE], has[HEAD_SIZE];
+    size_t len = core_read(modules, had, start, sizeof(had));
+    struct stat status;
+    ssize_t now = -1;
+    int fd;
+
+    if (name[0] != '/' || len < SELFMAG || memcmp(had, ELFMAG, SELFMAG) != 0)
+        return false;
+    fd = open_regular(name, &status);
+    if (fd < 0)
+        return false;
+    now = pread(fd, has, len, 0);
+    close(fd);
+    return now != (ssize_t)len || memcmp(had, has, len) != 0;
+}
+
+/* The modules of a core file, as they are reported again. */
+struct again {
+    struct modules *modules;
+    struct again_module {
+        char *name;
+        Dwarf_Addr start;
+        Dwarf_Addr end;
+    } * list;
+    size_t count;
+};
+
+static int again_add(Dwfl_Module *dwfl_module,
+                     void **userdata,
+                     const char *name,
+                     Dwarf_Addr base,
+                     void *arg)
+{
+    struct again *again = arg;
+    struct again_module *module;
+    int len;
+
+    (void)userdata;
+    (void)base;
+    if (list_grow(&again->list, again->count, sizeof(*module)) < 0)
+        return DWARF_CB_ABORT;
+    module = &again->list[again->count];
+    dwfl_module_info(dwfl_module, NULL, &module->start, &module->end, NULL,
+                     NULL, NULL, NULL);
+    len = asprintf(&module->name, "%s%s", name,
+                   is_replaced(again->modules, name, module->start)
+                       ? MODULES_REPLACED
+                       : "");
+    if (len < 0)
+        return DWARF_CB_ABORT;
+    again->count++;
+    return DWARF_CB_OK;
+}
+
+/* Report the modules of a core file again, so that those whose files have been
+ * replaced are without a file. libdwfl compares build-ids, but takes any file
+ * if there are none. Returns 0 or -ENOMEM. */
+static int drop_replaced(struct modules *modules)
+{
+    struct again again = {.modules = modules};
+    int r = 0;
+
+    if (dwfl_getmodules(modules->dwfl, again_add, &again, 0) != 0)
+        r = -ENOMEM;
+    if (r == 0)
+        dwfl_report_begin(modules->dwfl);
+    for (size_t i = 0; i < again.count; i++) {
+        const struct again_module *module = &again.list[i];
+
+        if (r == 0 && !dwfl_report_module(modules->dwfl, module->name,
+                                          module->start, module->end))
+            r = -ENOMEM;
+        free(module->name);
+    }
+    free(again.list);
+    return r == 0 && dwfl_report_end(modules->dwfl, NULL, NULL) != 0 ? -ENOMEM
+                                                                     : r;
+}
+
 int modules_new_core(struct modules **out, const char *path)
 {
     static const Dwfl_Callbacks callbacks = {
@@ -322,6 +440,10 @@ int modules_new_core(struct modules **out, const char *path)
         dwfl_core_file_report(modules->dwfl, modules->core, NULL) <= 0 ||
         dwfl_report_end(modules->dwfl, NULL, NULL) != 0)
         goto out;
+    r = drop_replaced(modules);
+    if (r < 0)
+        goto out;
+    r = -ENOEXEC;
     modules->pid = dwfl_core_file_attach(modules->dwfl, modules->core);
     if (modules->pid <= 0)
         goto out;

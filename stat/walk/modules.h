@@ -7,6 +7,10 @@
 
 #include "stat/walk/python.h"
 
+/* The mark after the path of a file that is not the one that the process of a
+ * core file had mapped. */
+#define MODULES_REPLACED " (replaced)"
+
 struct modules; /* opaque, with a count of references */
 
 /* Find the files that `pid` has mapped through /proc/PID/exe, /proc/PID/root
@@ -20,7 +24,8 @@ int modules_new(struct modules **out, pid_t pid);
 bool modules_are_present(const struct modules *modules);
 
 /* Find the files that the process of core file `path` had mapped, by their
- * paths and build-ids, and attach to its threads. Returns 0, the error of
+ * paths, and attach to its threads. A file with another build-id, or that begins
+ * differently than in the core file, is left out. Returns 0, the error of
  * opening `path`, -ENOEXEC if it is no readable core file, or -ENOMEM. */
 int modules_new_core(struct modules **out, const char *path);
 

@@ -378,6 +378,20 @@ static struct frame given_up(struct stacks *stacks, const struct stack *stack)
                 rounded(stack->count));
 }
 
+/* A note that unwinding failed, and why if that is known. */
+static struct frame truncated(struct stacks *stacks,
+                              const struct stack *stack,
+                              const struct modules *modules)
+{
+    char why[NOTE_SIZE / 2];
+
+    if (stack->count == 0)
+        return note(stacks, "[no stack]");
+    unwind_obstacle(why, sizeof(why), modules_dwfl(modules),
+                    address_at(stack, 0));
+    return note(stacks, FRAME_TRUNCATED "%s%s]", why[0] ? ": " : "", why);
+}
+
 /* Append the Python frames of one call of the interpreter, from `*next` on.
  * Returns how many. */
 static size_t add_python_call(struct frame *frames,
@@ -534,7 +548,7 @@ static int stack_pass(struct stacks *stacks,
     if (stack->given_up)
         frames[count++] = given_up(stacks, stack);
     else if (stack->truncated || kept == 0)
-        frames[count++] = note(stacks, "[%s]", kept ? "truncated" : "no stack");
+        frames[count++] = truncated(stacks, stack, modules);
     added = add_frames(stacks, frames + count, stack, names, kinds, modules,
                        python, python_count);
     r = added < 0 ? (int)added : 0;

@@ -3,7 +3,9 @@
 
 #include <elfutils/libdw.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -170,4 +172,23 @@ bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc)
                 count == 0 && operations == memory;
     free(frame);
     return outermost;
+}
+
+void unwind_obstacle(char *text, size_t size, Dwfl *dwfl, Dwarf_Addr pc)
+{
+    Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+    const char *path = module ? dwfl_module_info(module, NULL, NULL, NULL, NULL,
+                                                 NULL, NULL, NULL)
+                              : "";
+    const char *name = strrchr(path, '/');
+    Dwarf_Addr bias;
+
+    text[0] = '\0';
+    if (!module)
+        snprintf(text, size, "code that is in no file");
+    else if (name && !dwfl_module_getelf(module, &bias))
+        snprintf(text, size, "%s cannot be read", name + 1);
+    else if (name && !dwfl_module_eh_cfi(module, &bias) &&
+             !dwfl_module_dwarf_cfi(module, &bias))
+        snprintf(text, size, "%s has no unwind table", name + 1);
 }

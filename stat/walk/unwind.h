@@ -37,3 +37,7 @@ int unwind_thread(struct unwind *unwind,
 /* Whether the function at `pc` has no caller. A stack that ends elsewhere is
  * incomplete. */
 bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc);
+
+/* Write why a stack cannot be followed further out than `pc`; "" if that is not
+ * known. */
+void unwind_obstacle(char *text, size_t size, Dwfl *dwfl, Dwarf_Addr pc);

@@ -12,6 +12,7 @@ TEST(notes_are_read)
         {"main", {NOTE_NONE, {0, 0}}},
         {"", {NOTE_NONE, {0, 0}}},
         {"[truncated]", {NOTE_TRUNCATED, {0, 0}}},
+        {"[truncated: libx.so has no unwind table]", {NOTE_TRUNCATED, {0, 0}}},
         {"[any tag]", {NOTE_OTHER, {0, 0}}},
         {"[running]", {NOTE_RUNNING, {0, 0}}},
         {"[running in a]", {NOTE_OTHER, {0, 0}}},
