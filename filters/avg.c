@@ -24,69 +24,6 @@ struct sums {
     bool divides; /* join form: to be packed for the application */
 };
 
-static void write_element(enum cop_type type,
-                          void *data,
-                          uint64_t i,
-                          union numeric_wide from)
-{
-    switch (type) {
-    case COP_CHAR:
-        ((signed char *)data)[i] = (signed char)from.i;
-        break;
-    case COP_UCHAR:
-        ((unsigned char *)data)[i] = (unsigned char)from.u;
-        break;
-    case COP_INT16:
-        ((int16_t *)data)[i] = (int16_t)from.i;
-        break;
-    case COP_UINT16:
-        ((uint16_t *)data)[i] = (uint16_t)from.u;
-        break;
-    case COP_INT32:
-        ((int32_t *)data)[i] = (int32_t)from.i;
-        break;
-    case COP_UINT32:
-        ((uint32_t *)data)[i] = (uint32_t)from.u;
-        break;
-    case COP_FLOAT:
-        ((float *)data)[i] = (float)from.f;
-        break;
-    case COP_INT64:
-    case COP_UINT64:
-    case COP_DOUBLE:
-        ((union numeric_wide *)data)[i] = from;
-        break;
-    case COP_STRING:
-        break;
-    }
-}
-
-/* Add `more` to `sum`, both of `wide` type; false if the sum does not fit. */
-static bool add_element(enum cop_type wide,
-                        union numeric_wide *sum,
-                        union numeric_wide more)
-{
-    if (wide == COP_INT64)
-        return !__builtin_add_overflow(sum->i, more.i, &sum->i);
-    if (wide == COP_UINT64)
-        return !__builtin_add_overflow(sum->u, more.u, &sum->u);
-    sum->f += more.f;
-    return true;
-}
-
-static union numeric_wide divide_sum(enum cop_type wide,
-                                     union numeric_wide sum,
-                                     uint64_t by)
-{
-    if (wide == COP_INT64)
-        sum.i /= (int64_t)by;
-    else if (wide == COP_UINT64)
-        sum.u /= by;
-    else
-        sum.f /= (double)by;
-    return sum;
-}
-
 static void sums_fini(struct sums *sums)
 {
     for (int i = 0; i < sums->value_count; i++)
@@ -207,7 +144,7 @@ static bool sums_add(struct sums *sums, const struct reading *reading, bool dry)
         for (uint64_t i = 0; i < value->count; i++) {
             union numeric_wide sum = data[i];
 
-            if (!add_element(sums->values[v].type, &sum,
+            if (!numeric_add(sums->values[v].type, &sum,
                              numeric_element(value->type, value->data, i)))
                 return false;
             if (!dry)
@@ -280,8 +217,8 @@ static int sums_divide(struct sums *sums, int32_t tag, struct cop_packet **out)
 
         /* No original type is wider, so no sum is overwritten unread. */
         for (uint64_t i = 0; i < sums->values[v].count; i++)
-            write_element(sums->types[v], data, i,
-                          divide_sum(wide, data[i], sums->backends));
+            numeric_write(sums->types[v], data, i,
+                          numeric_divide(wide, data[i], sums->backends));
         sums->values[v].type = sums->types[v];
     }
     return cop_packet_new_values(out, tag, sums->values,

@@ -82,6 +82,71 @@ static inline union numeric_wide numeric_element(enum cop_type type,
     return (union numeric_wide){.u = 0};
 }
 
+/* Write number `i` of an array of `type`. */
+static inline void numeric_write(enum cop_type type,
+                                 void *data,
+                                 uint64_t i,
+                                 union numeric_wide from)
+{
+    switch (type) {
+    case COP_CHAR:
+        ((signed char *)data)[i] = (signed char)from.i;
+        break;
+    case COP_UCHAR:
+        ((unsigned char *)data)[i] = (unsigned char)from.u;
+        break;
+    case COP_INT16:
+        ((int16_t *)data)[i] = (int16_t)from.i;
+        break;
+    case COP_UINT16:
+        ((uint16_t *)data)[i] = (uint16_t)from.u;
+        break;
+    case COP_INT32:
+        ((int32_t *)data)[i] = (int32_t)from.i;
+        break;
+    case COP_UINT32:
+        ((uint32_t *)data)[i] = (uint32_t)from.u;
+        break;
+    case COP_FLOAT:
+        ((float *)data)[i] = (float)from.f;
+        break;
+    case COP_INT64:
+    case COP_UINT64:
+    case COP_DOUBLE:
+        ((union numeric_wide *)data)[i] = from;
+        break;
+    case COP_STRING:
+        break;
+    }
+}
+
+/* Add `more` to `sum`, both of `wide` type; false if the sum does not fit. */
+static inline bool numeric_add(enum cop_type wide,
+                               union numeric_wide *sum,
+                               union numeric_wide more)
+{
+    if (wide == COP_INT64)
+        return !__builtin_add_overflow(sum->i, more.i, &sum->i);
+    if (wide == COP_UINT64)
+        return !__builtin_add_overflow(sum->u, more.u, &sum->u);
+    sum->f += more.f;
+    return true;
+}
+
+/* Divide a sum; integers towards zero. */
+static inline union numeric_wide numeric_divide(enum cop_type wide,
+                                                union numeric_wide sum,
+                                                uint64_t by)
+{
+    if (wide == COP_INT64)
+        sum.i /= (int64_t)by;
+    else if (wide == COP_UINT64)
+        sum.u /= by;
+    else
+        sum.f /= (double)by;
+    return sum;
+}
+
 /* Bytes of one element of `type`; 0 for a string. */
 static inline size_t numeric_len(enum cop_type type)
 {

@@ -1,235 +1,13 @@
 /* test_laws.c - the suite that every filter must pass: each of its laws is
- * checked on random trees, with every format that it takes.
- *
- * A tree is run wave by wave through one loader per node, in the machine's
- * order: back-ends first, the front-end last. */
-#include "filters/loader.h"
-
-#include <errno.h>
-
-#include "filters/plugin.h"
-#include "test/check.h"
-#include "wire/format.h"
-#include "wire/packet.h"
+ * checked on random trees, with every format that it takes. */
+#include "test/filters/waves.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SEEDS 2 /* the tests are slow here */
 #else
 #define SEEDS 15
 #endif
-#define NODES_MAX  400
-#define LEAVES_MAX 40
-#define WAVES      4
-
-static const char *path;
-static struct payload *parameters; /* of every call: the histogram needs them */
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-/* ---- a tree of nodes ---- */
-
-struct tree_node {
-    struct loader *loader;
-    struct loader_output output;
-    uint32_t children[LEAVES_MAX];
-    uint32_t child_count;
-    uint32_t leaf_count; /* at and below it */
-    uint32_t depth;
-    uint32_t leaf; /* index among the back-ends, if it is one */
-};
-
-struct tree {
-    const char *filter;
-    struct tree_node nodes[NODES_MAX];
-    uint32_t count;
-    uint32_t leaf_count;
-    bool twice;    /* every input of a wave is repeated */
-    bool reversed; /* the inputs of a wave are in reverse order */
-};
-
-static uint32_t add_node(struct tree *tree, uint32_t depth)
-{
-    CU_ASSERT_FATAL(tree->count < NODES_MAX);
-    tree->nodes[tree->count].depth = depth;
-    return tree->count++;
-}
-
-/* Grow `leaf_count` back-ends under a new node at `depth`. If `flat`, all are
- * children of the front-end. */
-static uint32_t grow_tree(struct tree *tree,
-                          uint32_t leaf_count,
-                          uint32_t depth,
-                          bool flat,
-                          uint32_t *seed)
-{
-    uint32_t rank = add_node(tree, depth);
-    struct tree_node *node = &tree->nodes[rank];
-    uint32_t left = leaf_count;
-
-    node->leaf_count = leaf_count;
-    if (depth > 0 && leaf_count == 1 &&
-        (flat || depth > 5 || next_random(seed) % 4 > 0)) {
-        node->leaf = tree->leaf_count++;
-        return rank;
-    }
-    while (left > 0) {
-        uint32_t part = flat ? 1 : 1 + next_random(seed) % left;
-
-        node->children[node->child_count++] =
-            grow_tree(tree, part, depth + 1, flat, seed);
-        left -= part;
-    }
-    return rank;
-}
-
-static enum node_role role_of(const struct tree *tree, uint32_t rank)
-{
-    if (rank == 0)
-        return NODE_FRONTEND;
-    return tree->nodes[rank].child_count ? NODE_COMMNODE : NODE_BACKEND;
-}
-
-static struct tree *tree_new(const char *filter,
-                             uint32_t leaf_count,
-                             bool flat,
-                             uint32_t seed)
-{
-    struct stream_definition definition = {.up_filter = (char *)filter};
-    struct tree *tree = calloc(1, sizeof(*tree));
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
-    tree->filter = filter;
-    grow_tree(tree, leaf_count, 0, flat, &seed);
-    for (uint32_t i = 0; i < tree->count; i++)
-        CHECK_OK(loader_new(&tree->nodes[i].loader, &definition,
-                            role_of(tree, i), path, NULL));
-    return tree;
-}
-
-static void tree_free(struct tree *tree)
-{
-    for (uint32_t i = 0; i < tree->count; i++) {
-        loader_free(tree->nodes[i].loader);
-        loader_output_fini(&tree->nodes[i].output);
-    }
-    free(tree);
-}
-
-/* ---- a wave ---- */
-
-/* The inputs of the nodes of one wave. */
-struct inputs {
-    struct frame frames[2 * LEAVES_MAX];
-    uint32_t inlets[2 * LEAVES_MAX];
-    size_t count;
-};
-
-static void inputs_add(struct inputs *inputs,
-                       const struct frame *frame,
-                       uint32_t inlet)
-{
-    inputs->frames[inputs->count] = frame_ref(frame);
-    inputs->inlets[inputs->count++] = inlet;
-}
-
-static void inputs_reverse(struct inputs *inputs)
-{
-    for (size_t i = 0; i < inputs->count / 2; i++) {
-        size_t other = inputs->count - 1 - i;
-        struct frame frame = inputs->frames[i];
-        uint32_t inlet = inputs->inlets[i];
-
-        inputs->frames[i] = inputs->frames[other];
-        inputs->inlets[i] = inputs->inlets[other];
-        inputs->frames[other] = frame;
-        inputs->inlets[other] = inlet;
-    }
-}
-
-/* Run one wave in the subtree of `rank`; the result is in that node's output.
- * Returns 0 or the first error. */
-static int run_subtree(struct tree *tree,
-                       uint32_t rank,
-                       struct cop_packet **leaves)
-{
-    struct tree_node *node = &tree->nodes[rank];
-    struct loader_node where = {
-        .role = role_of(tree, rank), .rank = rank, .depth = node->depth};
-    struct inputs inputs = {.count = 0};
-    struct node_call call = {
-        .upward = true,
-        .sequence = 1,
-        .contributors = node->leaf_count,
-        .child_count = node->child_count,
-        .parameters = parameters,
-        .inputs = inputs.frames,
-        .inlets = inputs.inlets,
-    };
-    uint32_t times = tree->twice && rank != 0 ? 2 : 1;
-    int first = 0;
-    int r;
-
-    for (uint32_t i = 0; i < node->child_count; i++) {
-        uint32_t child = node->children[i];
-
-        r = run_subtree(tree, child, leaves);
-        if (r < 0 && first == 0)
-            first = r;
-        for (size_t j = 0; j < tree->nodes[child].output.up_count; j++)
-            for (uint32_t k = 0; k < times; k++)
-                inputs_add(&inputs, &tree->nodes[child].output.up[j], child);
-    }
-    if (node->child_count == 0)
-        for (uint32_t k = 0; k < times; k++)
-            inputs_add(&inputs, packet_frame(leaves[node->leaf]), rank);
-    if (tree->reversed)
-        inputs_reverse(&inputs);
-    call.input_count = inputs.count;
-    loader_output_clear(&node->output);
-    r = inputs.count > 0
-            ? loader_call(node->loader, &call, &where, &node->output)
-            : 0;
-    while (inputs.count > 0)
-        frame_fini(&inputs.frames[--inputs.count]);
-    return first < 0 ? first : r;
-}
-
-static struct cop_packet *open_frame(const struct frame *frame)
-{
-    struct frame copy = frame_ref(frame);
-    struct cop_packet *packet;
-
-    CHECK_OK(packet_from_frame(&packet, &copy));
-    return packet;
-}
-
-/* Run one wave; returns the front-end's packet, or NULL if there is none. */
-static struct cop_packet *run_wave(struct tree *tree,
-                                   struct cop_packet **leaves)
-{
-    CHECK_OK(run_subtree(tree, 0, leaves));
-    CU_ASSERT_FATAL(tree->nodes[0].output.up_count <= 1);
-    if (tree->nodes[0].output.up_count == 0)
-        return NULL;
-    return open_frame(&tree->nodes[0].output.up[0]);
-}
-
-static bool is_same_packet(const struct cop_packet *a,
-                           const struct cop_packet *b)
-{
-    if (!a || !b)
-        return a == b;
-    if (cop_packet_tag(a) != cop_packet_tag(b) ||
-        cop_packet_size(a) != cop_packet_size(b))
-        return false;
-    return cop_packet_size(a) == 0 ||
-           memcmp(packet_frame(a)->payload->bytes,
-                  packet_frame(b)->payload->bytes, cop_packet_size(a)) == 0;
-}
+#define WAVES 4
 
 /* ---- the packets of the back-ends ---- */
 
@@ -314,6 +92,7 @@ static struct cop_packet *roll_packet(const char *format,
 struct usage {
     const char *filter;
     const char *const *formats;
+    const char *const *words; /* parameters of `fields`; NULL: "histogram"'s */
 };
 
 static const char *const numbers[] = {
@@ -328,12 +107,44 @@ static const char *const arrays[] = {
 static const char *const scalars[] = {"%d", "%s", "%d %as", "%lf %c", NULL};
 static const char *const sets[] = {"%ad", NULL};
 static const char *const anything[] = {"%d", "%as %lf", "", NULL};
+static const char *const mixed[] = {
+    "%d %s", "%ad", "%s", "", "%as %lf", "%c %auld %f", "%Ald %uc", NULL,
+};
+static const char *const sums[] = {"sum", "max", "avg", NULL};
+static const char *const threes[] = {
+    "%d %lf %ad", "%uc %af %hd", "%ld %Ald %f", "%f %c %uld", NULL,
+};
+static const char *const bests[] = {"max",    "with:0", "top:3",  "with:2",
+                                    "with:2", "min",    "with:5", NULL};
+static const char *const sevens[] = {
+    "%d %s %ud %s %hd %f %s",
+    "%ad %as %alf %as %ad %auc %as",
+    NULL,
+};
 
 static const struct usage usages[] = {
-    {"sum", numbers},    {"min", numbers},    {"max", numbers},
-    {"avg", numbers},    {"concat", arrays},  {"concat", scalars},
-    {"int_union", sets}, {"count", anything}, {"histogram", numbers},
+    {"sum", numbers, NULL},    {"min", numbers, NULL},
+    {"max", numbers, NULL},    {"avg", numbers, NULL},
+    {"concat", arrays, NULL},  {"concat", scalars, NULL},
+    {"int_union", sets, NULL}, {"count", anything, NULL},
+    {"classes", mixed, NULL},  {"histogram", numbers, NULL},
+    {"fields", threes, sums},  {"fields", sevens, bests},
 };
+
+static void set_parameters(const struct usage *usage)
+{
+    const char **words = (const char **)usage->words;
+    uint32_t count = 0;
+
+    payload_free(parameters);
+    while (words && words[count])
+        count++;
+    if (words)
+        CHECK_OK(packet_pack(&parameters, "%as", words, count));
+    else
+        CHECK_OK(
+            packet_pack(&parameters, "%lf %lf %ud", -20.0, 90.0, UINT32_C(9)));
+}
 
 static uint32_t laws_of(const char *name)
 {
@@ -410,6 +221,7 @@ static int compare_all(uint32_t law, void (*change)(struct tree *tree))
         if (!(laws_of(usages[i].filter) & law))
             continue;
         claimed++;
+        set_parameters(&usages[i]);
         for (format = usages[i].formats; *format; format++)
             for (uint32_t seed = 1; seed <= SEEDS; seed++)
                 compare(&usages[i], *format, seed, change);
@@ -420,13 +232,13 @@ static int compare_all(uint32_t law, void (*change)(struct tree *tree))
 /* Grouping has no effect: every tree gives the result of a flat one. */
 TEST(associative_filters_give_the_same_in_any_tree)
 {
-    CU_ASSERT_EQUAL(compare_all(COP_ASSOCIATIVE, change_nothing), 9);
+    CU_ASSERT_EQUAL(compare_all(COP_ASSOCIATIVE, change_nothing), 12);
 }
 
 /* The order of the inputs has no effect. */
 TEST(commutative_filters_give_the_same_in_any_order)
 {
-    CU_ASSERT_EQUAL(compare_all(COP_COMMUTATIVE, change_order), 7);
+    CU_ASSERT_EQUAL(compare_all(COP_COMMUTATIVE, change_order), 10);
 }
 
 /* A repeated input has no effect. */
@@ -447,6 +259,7 @@ static int call_once(struct loader *loader,
     struct node_call call = {.upward = upward,
                              .sequence = 1,
                              .contributors = (uint32_t)count,
+                             .parameters = parameters,
                              .inputs = inputs.frames,
                              .inlets = inputs.inlets,
                              .input_count = count};
@@ -483,6 +296,7 @@ TEST(one_packet_gives_that_packet)
         struct loader *loader = loader_of(usages[i].filter);
 
         claimed += (laws & COP_IDENTITY) != 0;
+        set_parameters(&usages[i]);
         for (format = usages[i].formats; *format; format++) {
             for (uint32_t seed = 1; seed <= SEEDS; seed++) {
                 uint32_t dice = seed;
@@ -758,8 +572,6 @@ int main(void)
         fprintf(stderr, "set COPPICE_FILTER_PATH\n");
         return EXIT_FAILURE;
     }
-    if (packet_pack(&parameters, "%lf %lf %ud", -20.0, 90.0, UINT32_C(9)) < 0)
-        return EXIT_FAILURE;
     r = check_run("laws");
     payload_free(parameters);
     return r;
