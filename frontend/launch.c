@@ -23,17 +23,21 @@ static int shape_topology(struct topology **out,
                           const struct cop_launch *launch,
                           struct cop_error *error)
 {
-    struct hostlist *hosts = NULL;
-    int r;
+    struct hostlist *hosts = NULL, *commnode_hosts = NULL;
+    int r = 0;
 
-    if (launch->hosts) {
+    if (launch->hosts)
         r = hostlist_parse(&hosts, launch->hosts, strlen(launch->hosts),
                            "hosts", error);
-        if (r < 0)
-            return r;
-    }
-    r = topology_from_shape(out, launch->topology_shape, hosts, error);
+    if (r == 0 && launch->commnode_hosts)
+        r = hostlist_parse(&commnode_hosts, launch->commnode_hosts,
+                           strlen(launch->commnode_hosts), "commnode_hosts",
+                           error);
+    if (r == 0)
+        r = topology_from_shape(out, launch->topology_shape, hosts,
+                                commnode_hosts, error);
     hostlist_free(hosts);
+    hostlist_free(commnode_hosts);
     return r;
 }
 
@@ -52,7 +56,7 @@ static int read_topology(struct topology **out,
                              given == 0   ? "none"
                              : given == 2 ? "two"
                                           : "all");
-    if (launch->hosts && !launch->topology_shape)
+    if ((launch->hosts || launch->commnode_hosts) && !launch->topology_shape)
         return cop_error_set(error, -EINVAL,
                              "hosts are given without topology_shape; a "
                              "topology file names its own hosts");

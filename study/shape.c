@@ -95,7 +95,8 @@ int study_tree_init(struct study_tree *tree,
         r = topology_read(&topo, text, error);
     } else {
         last = split_last_level(text, above, sizeof above);
-        r = topology_from_shape(&topo, last > 0 ? above : text, NULL, error);
+        r = topology_from_shape(&topo, last > 0 ? above : text, NULL, NULL,
+                                error);
     }
     if (r < 0 && last > 0 && error) {
         struct cop_error why = *error;

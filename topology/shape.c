@@ -3,29 +3,39 @@
 
 #include "topology/array.h"
 #include "topology/hostlist.h"
+#include "topology/hostname.h"
 #include "topology/nodes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Bytes of a shape that an error shows. */
 #define SHOWN 80
 
 #define HOST_DEFAULT "localhost"
 
+/* Levels of a tree over TOPOLOGY_NODES_MAX hosts, with two children each. */
+#define LEVELS_MAX 24
+
 struct shaper {
     const char *shape;
     struct cop_error *error;
+    const struct hostlist *hosts;
+    const struct hostlist *commnode_hosts;
     uint32_t count;
     struct edge *edges; /* count - 1 of them */
+    uint32_t *places; /* "each:F": of each node, in the list of all hosts; NULL:
+                           in turn */
 };
 
 static int shape_fail(const struct shaper *shaper)
 {
     return cop_error_set(shaper->error, -EINVAL,
                          "shape \"%.*s\": not understood; write 8x8, 2^5, "
-                         "flat:16 or k:4@64, with numbers from 1 (k from 2)",
+                         "flat:16, k:4@64 or each:16, with numbers from 1 (k "
+                         "and each from 2)",
                          SHOWN, shaper->shape);
 }
 
@@ -153,6 +163,69 @@ static int make_knomial(struct shaper *shaper, const char *at)
     return 0;
 }
 
+/* The number of hosts of a list; NULL: of the default. */
+static uint32_t host_count(const struct hostlist *hosts)
+{
+    return hosts ? hostlist_count(hosts) : 1;
+}
+
+/* Place the nodes of a tree whose levels have these sizes, back-ends first: a
+ * back-end on each host, commnodes on the first host of those below them, or on
+ * those of their own list in turn, and the front-end here. */
+static int place_each(struct shaper *shaper, const uint32_t *sizes, int levels)
+{
+    uint32_t hosts = host_count(shaper->hosts), commnode = 0, node = 1;
+    uint32_t commnode_hosts =
+        shaper->commnode_hosts ? hostlist_count(shaper->commnode_hosts) : 0;
+
+    shaper->places = calloc(shaper->count, sizeof *shaper->places);
+    if (!shaper->places)
+        return -ENOMEM;
+    shaper->places[0] = hosts + commnode_hosts;
+    for (int level = levels; level-- > 0;)
+        for (uint32_t i = 0; i < sizes[level]; i++) {
+            uint64_t first = i;
+
+            for (int below = level; below > 0; below--)
+                first = first * sizes[below - 1] / sizes[below];
+            shaper->places[node++] = level == 0 || commnode_hosts == 0
+                                         ? (uint32_t)first
+                                         : hosts + commnode++ % commnode_hosts;
+        }
+    return 0;
+}
+
+/* "each:F": as many back-ends as hosts, and as few levels as F children of a
+ * node allow. Each level is dealt to the one above in equal parts. */
+static int make_each(struct shaper *shaper, const char *at)
+{
+    uint32_t sizes[LEVELS_MAX], above = 1, level = 0, fanout = 0;
+    int levels = 0;
+
+    if (take_number(&at, &fanout) < 0 || fanout < 2 || *at != '\0')
+        return shape_fail(shaper);
+    if (fanout > TOPOLOGY_CHILDREN_MAX)
+        fanout = TOPOLOGY_CHILDREN_MAX;
+    sizes[levels++] = host_count(shaper->hosts);
+    for (; sizes[levels - 1] > fanout; levels++)
+        sizes[levels] = (sizes[levels - 1] + fanout - 1) / fanout;
+    for (int i = levels; i-- > 0; above = sizes[i]) {
+        for (uint32_t parent = 0; parent < above; parent++) {
+            uint64_t from = (uint64_t)parent * sizes[i] / above;
+            uint64_t to = ((uint64_t)parent + 1) * sizes[i] / above;
+
+            for (; from < to; from++) {
+                int r = add_edge(shaper, level + parent);
+
+                if (r < 0)
+                    return r;
+            }
+        }
+        level += above;
+    }
+    return place_each(shaper, sizes, levels);
+}
+
 static int shape_make(struct shaper *shaper)
 {
     const char *shape = shaper->shape;
@@ -161,6 +234,8 @@ static int shape_make(struct shaper *shaper)
         return make_flat(shaper, shape + 5);
     if (strncmp(shape, "k:", 2) == 0)
         return make_knomial(shaper, shape + 2);
+    if (strncmp(shape, "each:", 5) == 0)
+        return make_each(shaper, shape + 5);
     return make_balanced(shaper, shape);
 }
 
@@ -191,16 +266,28 @@ static int by_index(const void *a, const void *b)
     return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* Make a slot for each host. Slots of one name share their first. */
-static int slots_new(struct slot **out, const struct hostlist *hosts)
+/* Make a slot for each host: of the list, of that for commnodes, and for this
+ * one, `own`. Slots of one name share their first. */
+static int slots_new(struct slot **out,
+                     const struct shaper *shaper,
+                     const char *own)
 {
-    uint32_t count = hosts ? hostlist_count(hosts) : 1;
+    const struct hostlist *hosts = shaper->hosts;
+    const struct hostlist *others = shaper->commnode_hosts;
+    uint32_t first = host_count(hosts);
+    uint32_t last = first + (others ? hostlist_count(others) : 0);
+    uint32_t count = last + 1;
     struct slot *slots = calloc(count, sizeof *slots);
 
     if (!slots)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
-        slots[i].host = hosts ? hostlist_host(hosts, i) : HOST_DEFAULT;
+        if (i == last)
+            slots[i].host = own;
+        else if (i >= first)
+            slots[i].host = hostlist_host(others, i - first);
+        else
+            slots[i].host = hosts ? hostlist_host(hosts, i) : HOST_DEFAULT;
         slots[i].index = i;
     }
     qsort(slots, count, sizeof *slots, by_name);
@@ -215,16 +302,21 @@ static int slots_new(struct slot **out, const struct hostlist *hosts)
 }
 
 /* Give the nodes of `topo` their hosts, in order of rank. */
-static int shape_place(struct topology *topo, const struct hostlist *hosts)
+static int shape_place(struct topology *topo, const struct shaper *shaper)
 {
-    uint32_t slot_count = hosts ? hostlist_count(hosts) : 1;
+    uint32_t slot_count = host_count(shaper->hosts);
+    char own[HOSTNAME_MAX + 1] = HOST_DEFAULT;
     struct slot *slots = NULL;
     int r;
 
-    r = slots_new(&slots, hosts);
+    if (shaper->places && gethostname(own, sizeof own) < 0)
+        strcpy(own, HOST_DEFAULT);
+    own[sizeof own - 1] = '\0';
+    r = slots_new(&slots, shaper, own);
     topo->hosts_len = 0;
     for (uint32_t i = 0; i < topo->count && r == 0; i++) {
-        struct slot *slot = &slots[i % slot_count];
+        struct slot *slot =
+            &slots[shaper->places ? shaper->places[i] : i % slot_count];
 
         topo->nodes[i].instance = slots[slot->first].count++;
         r = nodes_set_host(topo, i, slot->host, strlen(slot->host));
@@ -233,9 +325,7 @@ static int shape_place(struct topology *topo, const struct hostlist *hosts)
     return r;
 }
 
-static int shape_nodes(struct topology **out,
-                       const struct shaper *shaper,
-                       const struct hostlist *hosts)
+static int shape_nodes(struct topology **out, const struct shaper *shaper)
 {
     struct spot *spots = calloc(shaper->count, sizeof *spots);
     struct topology *topo = NULL;
@@ -249,7 +339,7 @@ static int shape_nodes(struct topology **out,
     free(spots);
     if (r < 0)
         return r;
-    r = shape_place(topo, hosts);
+    r = shape_place(topo, shaper);
     if (r < 0) {
         topology_free(topo);
         return r;
@@ -261,16 +351,27 @@ static int shape_nodes(struct topology **out,
 int topology_from_shape(struct topology **out,
                         const char *shape,
                         const struct hostlist *hosts,
+                        const struct hostlist *commnode_hosts,
                         struct cop_error *error)
 {
-    struct shaper shaper = {.shape = shape, .error = error, .count = 1};
+    struct shaper shaper = {.shape = shape,
+                            .error = error,
+                            .hosts = hosts,
+                            .commnode_hosts = commnode_hosts,
+                            .count = 1};
     int r;
 
     r = shape_make(&shaper);
+    if (r == 0 && commnode_hosts && !shaper.places)
+        r = cop_error_set(error, -EINVAL,
+                          "shape \"%.*s\": a list of hosts for commnodes goes "
+                          "with each:F only",
+                          SHOWN, shape);
     if (r == 0)
-        r = shape_nodes(out, &shaper, hosts);
+        r = shape_nodes(out, &shaper);
     if (r == -ENOMEM)
         cop_error_set(error, r, "shape \"%.*s\": out of memory", SHOWN, shape);
     free(shaper.edges);
+    free(shaper.places);
     return r;
 }

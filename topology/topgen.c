@@ -15,13 +15,15 @@
 struct options {
     const char *hosts;
     const char *hosts_path;
+    const char *commnode_hosts;
     const char *check_path;
     const char *shape;
 };
 
 static void print_help(void)
 {
-    puts("Usage: " PROGRAM " [--hosts LIST | --hosts-file FILE] SHAPE\n"
+    puts("Usage: " PROGRAM
+         " [--hosts LIST | --hosts-file FILE] [OPTION] SHAPE\n"
          "       " PROGRAM " --check FILE\n"
          "\n"
          "Print a topology file for a tree of SHAPE, or verify one.\n"
@@ -30,10 +32,15 @@ static void print_help(void)
          "         2^5       fan-out 2, depth 5\n"
          "         flat:16   16 back-ends right under the front-end\n"
          "         k:4@64    k-nomial tree of 64 nodes in all\n"
+         "         each:16   a back-end on each host, no node with more than\n"
+         "                   16 children\n"
          "\n"
          "  --hosts LIST       hosts to place nodes on, such as "
          "node[01-32],login\n"
          "  --hosts-file FILE  the same from FILE (-: standard input)\n"
+         "  --commnode-hosts LIST  hosts for the commnodes of each:F; else "
+         "they\n"
+         "                     run on the first host of those below them\n"
          "  --check FILE       verify FILE (-: standard input); print its\n"
          "                     nodes, leaves, depth and fan-outs\n"
          "  --help             this text\n"
@@ -67,7 +74,7 @@ static int print_check(const char *path)
 static int print_shape(const struct options *options)
 {
     struct cop_error error = {""};
-    struct hostlist *hosts = NULL;
+    struct hostlist *hosts = NULL, *commnode_hosts = NULL;
     struct topology *topo = NULL;
     char *text = NULL;
     int r = 0;
@@ -77,8 +84,13 @@ static int print_shape(const struct options *options)
                            "--hosts", &error);
     else if (options->hosts_path)
         r = hostlist_read(&hosts, options->hosts_path, &error);
+    if (r == 0 && options->commnode_hosts)
+        r = hostlist_parse(&commnode_hosts, options->commnode_hosts,
+                           strlen(options->commnode_hosts), "--commnode-hosts",
+                           &error);
     if (r == 0)
-        r = topology_from_shape(&topo, options->shape, hosts, &error);
+        r = topology_from_shape(&topo, options->shape, hosts, commnode_hosts,
+                                &error);
     if (r == 0)
         r = topology_text(topo, &text, NULL);
     if (r == -ENOMEM && error.text[0] == '\0')
@@ -90,6 +102,7 @@ static int print_shape(const struct options *options)
     free(text);
     topology_free(topo);
     hostlist_free(hosts);
+    hostlist_free(commnode_hosts);
     return r == 0 ? EXIT_SUCCESS : EXIT_WRONG;
 }
 
@@ -105,6 +118,7 @@ static int read_options(struct options *options, int argc, char **argv)
     static const struct option longs[] = {
         {"hosts", required_argument, NULL, 'H'},
         {"hosts-file", required_argument, NULL, 'f'},
+        {"commnode-hosts", required_argument, NULL, 'n'},
         {"check", required_argument, NULL, 'c'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
@@ -120,6 +134,9 @@ static int read_options(struct options *options, int argc, char **argv)
             break;
         case 'f':
             options->hosts_path = optarg;
+            break;
+        case 'n':
+            options->commnode_hosts = optarg;
             break;
         case 'c':
             options->check_path = optarg;
@@ -148,7 +165,8 @@ static int topgen_run(int argc, char **argv)
     if (options.hosts && options.hosts_path)
         return fail_usage("--hosts and --hosts-file exclude each other");
     if (options.check_path) {
-        if (optind < argc || options.hosts || options.hosts_path)
+        if (optind < argc || options.hosts || options.hosts_path ||
+            options.commnode_hosts)
             return fail_usage("--check FILE stands alone");
         return print_check(options.check_path);
     }

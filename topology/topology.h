@@ -69,14 +69,20 @@ int topology_parse(struct topology **out,
  *         "flat:N"  N back-ends right under the front-end
  *         "k:K@N"   k-nomial: N nodes in all, front-end included; in each
  *                   round every node there, in order, gets K-1 new children
+ *         "each:F"  a back-end on each host, in their order; no node has more
+ *                   than F children
  * hosts   rank i runs on host i modulo their number; NULL: "localhost".
- *         Instance numbers count up from 0 for each name.
+ *         Instance numbers count up from 0 for each name. With each:F the
+ *         front-end is on this host, and commnodes on the first host of those
+ *         below them, or on those of `commnode_hosts` in turn
+ * commnode_hosts  for each:F, or NULL
  *
  * Returns 0, and `*out` is the caller's; or with a sentence in `error`
  * -EINVAL (malformed), -E2BIG (above a limit) or -ENOMEM. */
 int topology_from_shape(struct topology **out,
                         const char *shape,
                         const struct hostlist *hosts,
+                        const struct hostlist *commnode_hosts,
                         struct cop_error *error);
 
 /* Copy the part of `topo` from `rank` downwards. Ranks stay; index 0 of the

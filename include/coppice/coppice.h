@@ -63,7 +63,8 @@ struct cop_launch {
     size_t size;
     const char *topology_path;  /* a topology file */
     const char *topology_text;  /* or such a file's text */
-    const char *topology_shape; /* or a shape over `hosts`, such as "8x8" */
+    const char *topology_shape; /* or a shape over `hosts`, such as "8x8", or
+                                   "each:16": one back-end on each host */
     const char *hosts;          /* host list of the shape; NULL: this host */
     char *const *backend_argv;  /* the back-end and its arguments, ending in
                                    NULL; a NULL pointer: back-ends attach by
@@ -99,6 +100,9 @@ struct cop_launch {
                                     "NHI-WM" */
     bool allow_injection; /* programs with the session file may inject faults:
                              see coppice-inject(1) */
+    const char *commnode_hosts; /* host list for the commnodes of the shape
+                                   "each:F", in turn; NULL: the first host of
+                                   those below each */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
 

@@ -29,7 +29,7 @@ static struct bootstrap *front_end(const char *shape)
     launch.networks = "127.0.0.0/8";
     launch.filter_path = "/a:/b";
     launch.launcher = "ssh";
-    CHECK_OK(topology_from_shape(&topology, shape, NULL, NULL));
+    CHECK_OK(topology_from_shape(&topology, shape, NULL, NULL, NULL));
     launch.reconfiguration = "GP+-WR";
     CHECK_OK(bootstrap_launch(&bootstrap, &launch, topology, NULL));
     return bootstrap;
@@ -131,7 +131,7 @@ TEST(bad_options_are_named)
     struct topology *topology;
     struct bootstrap *bootstrap;
 
-    CHECK_OK(topology_from_shape(&topology, "flat:2", NULL, NULL));
+    CHECK_OK(topology_from_shape(&topology, "flat:2", NULL, NULL, NULL));
     launch.launcher = "rsh";
     CHECK_IS(bootstrap_launch(&bootstrap, &launch, topology, &error), -EINVAL);
     CU_ASSERT(strstr(error.text, "rsh") != NULL);

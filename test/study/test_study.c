@@ -46,7 +46,7 @@ TEST(balanced_trees_are_those_of_topologies)
 
         CHECK_OK(study_tree_init(&tree, shapes[i], NULL));
         CHECK_OK(study_tree_table(&tree, &ours));
-        CHECK_OK(topology_from_shape(&topo, shapes[i], NULL, NULL));
+        CHECK_OK(topology_from_shape(&topo, shapes[i], NULL, NULL, NULL));
         CHECK_OK(table_from_topology(&whole, topo));
         CU_ASSERT_EQUAL_FATAL(table_count(ours), table_count(whole));
         CU_ASSERT_EQUAL(tree.backend_count, topology_leaf_count(topo));

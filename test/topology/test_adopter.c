@@ -294,7 +294,7 @@ static struct table *shape_table(const char *shape)
     struct topology *topo = NULL;
     struct table *table = NULL;
 
-    CHECK_OK(topology_from_shape(&topo, shape, NULL, NULL));
+    CHECK_OK(topology_from_shape(&topo, shape, NULL, NULL, NULL));
     CHECK_OK(table_from_topology(&table, topo));
     topology_free(topo);
     return table;

@@ -2,13 +2,14 @@
 #include "test/topology/tree.h"
 #include "topology/hostlist.h"
 
+#include <unistd.h>
 #include <errno.h>
 
 static struct topology *shape_tree(const char *text)
 {
     struct cop_error error = {""};
     struct topology *topo = NULL;
-    int r = topology_from_shape(&topo, text, NULL, &error);
+    int r = topology_from_shape(&topo, text, NULL, NULL, &error);
 
     if (r < 0)
         printf("\n%s: %s\n", text, error.text);
@@ -82,7 +83,7 @@ TEST(hosts_are_used_in_turn)
     char name[32];
 
     CHECK_OK(hostlist_parse(&hosts, "a,b,a", 5, "hosts", NULL));
-    CHECK_OK(topology_from_shape(&topo, "2x2", hosts, NULL));
+    CHECK_OK(topology_from_shape(&topo, "2x2", hosts, NULL, NULL));
     for (uint32_t i = 0; i < topology_count(topo); i++) {
         snprintf(name, sizeof name, "%s:%u", topology_host(topo, i),
                  topology_instance(topo, i));
@@ -90,6 +91,84 @@ TEST(hosts_are_used_in_turn)
     }
     topology_free(topo);
     hostlist_free(hosts);
+}
+
+/* The first leaf at or below a node. */
+static uint32_t first_leaf(const struct topology *topo, uint32_t node)
+{
+    while (topology_child_count(topo, node) > 0)
+        node = topology_child(topo, node, 0);
+    return node;
+}
+
+/* "each:F": a back-end on each host, in their order, on few levels of nodes with
+ * at most F children; commnodes on the first host of those below them. */
+TEST(each_host_has_a_backend)
+{
+    char list[32], name[32], own[256] = "";
+
+    CHECK_OK(gethostname(own, sizeof own - 1));
+    for (uint32_t count = 1; count <= 60; count++) {
+        for (uint32_t fanout = 2; fanout <= 9; fanout++) {
+            struct hostlist *hosts = NULL;
+            struct topology *topo = NULL;
+            uint32_t leaf = 0, levels = 1;
+
+            snprintf(list, sizeof list, "n[1-%u]", count);
+            CHECK_OK(hostlist_parse(&hosts, list, strlen(list), "hosts", NULL));
+            snprintf(name, sizeof name, "each:%u", fanout);
+            CHECK_OK(topology_from_shape(&topo, name, hosts, NULL, NULL));
+            CU_ASSERT_EQUAL(topology_leaf_count(topo), count);
+            CU_ASSERT_STRING_EQUAL(topology_host(topo, 0), own);
+            for (uint32_t i = 0; i < topology_count(topo); i++) {
+                CU_ASSERT(topology_child_count(topo, i) <= fanout);
+                if (topology_child_count(topo, i) == 0) {
+                    snprintf(name, sizeof name, "n%u", ++leaf);
+                    CU_ASSERT_STRING_EQUAL(topology_host(topo, i), name);
+                } else if (i > 0) {
+                    CU_ASSERT_STRING_EQUAL(
+                        topology_host(topo, i),
+                        topology_host(topo, first_leaf(topo, i)));
+                }
+            }
+            for (uint32_t reach = fanout; reach < count; reach *= fanout)
+                levels++;
+            CU_ASSERT_EQUAL(topology_height(topo), levels);
+            topology_free(topo);
+            hostlist_free(hosts);
+        }
+    }
+}
+
+/* A host that is named twice has two back-ends. Commnodes may have hosts of
+ * their own. Without hosts there is one back-end here. */
+TEST(commnodes_may_have_their_own_hosts)
+{
+    static const char *const expected[] = {"c:0", "d:0", "a:0",
+                                           "a:1", "b:0", "c:1"};
+    struct hostlist *hosts = NULL, *others = NULL;
+    struct topology *topo = NULL;
+    struct cop_error error;
+    char name[64];
+
+    CHECK_OK(hostlist_parse(&hosts, "a,a,b,c", 7, "hosts", NULL));
+    CHECK_OK(hostlist_parse(&others, "c,d", 3, "others", NULL));
+    CHECK_OK(topology_from_shape(&topo, "each:2", hosts, others, NULL));
+    CU_ASSERT_EQUAL_FATAL(topology_count(topo), 7);
+    for (uint32_t i = 1; i < 7; i++) {
+        snprintf(name, sizeof name, "%s:%u", topology_host(topo, i),
+                 topology_instance(topo, i));
+        CU_ASSERT_STRING_EQUAL(name, expected[i - 1]);
+    }
+    topology_free(topo);
+    CHECK_IS(topology_from_shape(&topo, "2x2", hosts, others, &error), -EINVAL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "goes with each:F only"));
+    hostlist_free(hosts);
+    hostlist_free(others);
+    topo = shape_tree("each:2");
+    CU_ASSERT_EQUAL(topology_count(topo), 2);
+    CU_ASSERT_STRING_EQUAL(topology_host(topo, 1), "localhost");
+    topology_free(topo);
 }
 
 /* Without hosts, all nodes are on localhost. */
@@ -108,11 +187,12 @@ TEST(the_default_is_localhost)
 TEST(bad_shapes_are_refused)
 {
     static const char *const wrong[] = {
-        "",     "x",       "8x",      "x8",  "8x8 ",  " 8",   "0",
-        "4x0",  "2^",      "^2",      "2^0", "2^2^2", "2^2x", "flat:",
-        "flat", "flat:0",  "k:",      "k:4", "k:4@",  "k:@4", "k:1@8",
-        "k:0@", "k:4@0",   "-3",      "+3",  "8X8",   "b:2",  "flat:2x2",
-        "2.5",  "k:4@64x", "flat:-1",
+        "",       "x",        "8x",       "x8",   "8x8 ",  " 8",     "0",
+        "4x0",    "2^",       "^2",       "2^0",  "2^2^2", "2^2x",   "flat:",
+        "flat",   "flat:0",   "k:",       "k:4",  "k:4@",  "k:@4",   "k:1@8",
+        "k:0@",   "k:4@0",    "-3",       "+3",   "8X8",   "b:2",    "flat:2x2",
+        "2.5",    "k:4@64x",  "flat:-1",  "each", "each:", "each:0", "each:1",
+        "each:x", "each:2x2", "each:4@8",
     };
     static const char *const big[] = {
         "2^21",
@@ -131,11 +211,13 @@ TEST(bad_shapes_are_refused)
     struct cop_error error;
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        CHECK_IS(topology_from_shape(&topo, wrong[i], NULL, &error), -EINVAL);
+        CHECK_IS(topology_from_shape(&topo, wrong[i], NULL, NULL, &error),
+                 -EINVAL);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "not understood; write"));
     }
     for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
-        CHECK_IS(topology_from_shape(&topo, big[i], NULL, &error), -E2BIG);
+        CHECK_IS(topology_from_shape(&topo, big[i], NULL, NULL, &error),
+                 -E2BIG);
         CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "more than 2097152 nodes"));
     }
     CU_ASSERT_PTR_NULL(topo);

@@ -358,7 +358,7 @@ TEST(a_topology_becomes_a_table)
         struct topology *topo = NULL;
         struct table *table = NULL;
 
-        CHECK_OK(topology_from_shape(&topo, shapes[i], NULL, NULL));
+        CHECK_OK(topology_from_shape(&topo, shapes[i], NULL, NULL, NULL));
         CHECK_OK(table_from_topology(&table, topo));
         CU_ASSERT_EQUAL(table_count(table),
                         topology_count(topo) - topology_leaf_count(topo));
@@ -440,7 +440,7 @@ TEST(a_packed_table_is_the_same)
         struct table *packed = NULL, *other = NULL;
         uint64_t state = seed;
 
-        CHECK_OK(topology_from_shape(&topo, shape, NULL, NULL));
+        CHECK_OK(topology_from_shape(&topo, shape, NULL, NULL, NULL));
         CHECK_OK(table_from_topology(&packed, topo));
         CHECK_OK(table_from_topology(&other, topo));
         CHECK_OK(table_pack(packed));

@@ -166,7 +166,7 @@ TEST(images_are_compact)
     char *text = NULL;
     size_t len = 0;
 
-    CHECK_OK(topology_from_shape(&topo, "32x32", NULL, NULL));
+    CHECK_OK(topology_from_shape(&topo, "32x32", NULL, NULL, NULL));
     CHECK_OK(topology_encode(topo, &text, &len));
     CU_ASSERT(len < topology_count(topo) * (size_t)12);
     CHECK_OK(topology_decode(&back, text, len));
