@@ -238,6 +238,13 @@ int cop_stream_set_parameters(struct cop_stream *stream,
     return send_payload(stream, EVENT_PARAMETERS, 0, payload);
 }
 
+int cop_stream_set_parameters_packet(struct cop_stream *stream,
+                                     const struct cop_packet *packet)
+{
+    return send_payload(stream, EVENT_PARAMETERS, 0,
+                        payload_ref(packet_frame(packet)->payload));
+}
+
 void cop_stream_set_send_timeout(struct cop_stream *stream, int timeout_ms)
 {
     if (network_enter(stream->network) < 0)

@@ -29,12 +29,16 @@ static int emit_packet(struct cop_filter_call *call,
                        bool upward)
 {
     const struct frame *frame = packet_frame(packet);
+    int32_t tag = frame->tag;
     int r;
 
+    /* a filter that does not care: the tag of the wave */
+    if (tag == 0 && call->packet_count > 0)
+        tag = cop_packet_tag(call->packets[0]);
     r = loader_output_add(call->output, upward,
                           (struct frame){
                               .type = FRAME_DATA,
-                              .tag = frame->tag,
+                              .tag = tag,
                               .origin = frame->origin == RANK_NONE
                                             ? call->node->rank
                                             : frame->origin,

@@ -64,15 +64,14 @@ static void instance_fini(struct instance *instance)
 const char *loader_up_name(const struct stream_definition *definition,
                            enum node_role role)
 {
-    const char *own = NULL;
+    const char *own = NULL, *name;
 
     if (role == NODE_FRONTEND)
         own = definition->up_filter_frontend;
     else if (role == NODE_BACKEND)
         own = definition->up_filter_backend;
-    if (own && own[0] != '\0')
-        return own;
-    return definition->up_filter ? definition->up_filter : "";
+    name = own && own[0] != '\0' ? own : definition->up_filter;
+    return name && strcmp(name, LOADER_NONE) != 0 ? name : "";
 }
 
 /* Whether a stream of totals can have the filter. */

@@ -21,6 +21,9 @@ struct loader_node {
     uint32_t depth;
 };
 
+/* The name of a filter that passes everything through: no file has it. */
+#define LOADER_NONE "none"
+
 /* The name of the upstream filter for nodes of `role`; "": none. */
 const char *loader_up_name(const struct stream_definition *definition,
                            enum node_role role);

@@ -5,6 +5,7 @@
 
 #include "api/network.h"
 #include "api/options.h"
+#include "filters/loader.h"
 #include "frontend/communicator.h"
 #include "frontend/guarantee.h"
 #include "wire/packet.h"
@@ -69,8 +70,17 @@ static int check_options(const struct cop_stream_options *options,
     return r;
 }
 
-/* The definition's strings are not const, but the machine only reads them. */
+/* The name of a filter; "" if the user wants none. The definition's strings are
+ * not const, but the machine only reads them. */
 static char *open_name(const char *given)
+{
+    if (!given || strcmp(given, LOADER_NONE) == 0)
+        given = "";
+    return (char *)(uintptr_t)given;
+}
+
+/* The name of a filter for one role: "none" overrides that for all. */
+static char *open_role(const char *given)
 {
     return (char *)(uintptr_t)(given ? given : "");
 }
@@ -167,8 +177,8 @@ int cop_stream_open(struct cop_stream **out,
                             options.guarantee == COP_GUARANTEE_NONE &&
                             !options.stragglers;
     definition.up_filter = open_name(options.up_filter);
-    definition.up_filter_frontend = open_name(options.up_filter_frontend);
-    definition.up_filter_backend = open_name(options.up_filter_backend);
+    definition.up_filter_frontend = open_role(options.up_filter_frontend);
+    definition.up_filter_backend = open_role(options.up_filter_backend);
     definition.down_filter = open_name(options.down_filter);
     r = guarantee_choose(&definition, options.guarantee, network->filter_path,
                          error);

@@ -227,12 +227,14 @@ static int check_times(struct cop_times times, struct cop_error *error)
                          times.heartbeat_ms, times.failure_timeout_ms);
 }
 
-/* $COPPICE_FILTER_PATH and the installed directory. */
-static char *default_filter_path(void)
+/* The directories that were asked for, or $COPPICE_FILTER_PATH, and the
+ * installed one. */
+static char *whole_filter_path(const char *path)
 {
-    const char *path = getenv("COPPICE_FILTER_PATH");
     char *installed = installed_path(FILTERDIR), *text;
 
+    if (!path)
+        path = getenv("COPPICE_FILTER_PATH");
     if (!path || !*path || !installed)
         return installed;
     if (asprintf(&text, "%s:%s", path, installed) < 0)
@@ -280,8 +282,7 @@ int bootstrap_launch(struct bootstrap **out,
         r = check_times(launch->times, error);
     if (r < 0)
         return r;
-    filter_path = launch->filter_path ? strdup(launch->filter_path)
-                                      : default_filter_path();
+    filter_path = whole_filter_path(launch->filter_path);
     commnode = commnode_path(launch);
     if (!filter_path || !commnode) {
         free(filter_path);

@@ -19,9 +19,6 @@ extern "C" {
 
 #define COP_FOREVER (-1)
 
-/* The lowest tag for applications; lower tags are reserved for Coppice. */
-#define COP_TAG_FIRST 100
-
 struct cop_network;      /* one tree, as seen from this node */
 struct cop_stream;       /* a channel between front-end and a communicator */
 struct cop_communicator; /* a set of back-ends */
@@ -71,10 +68,9 @@ struct cop_launch {
                                    themselves with a session file, and the
                                    leaves of the topology are commnodes, too */
     const char *commnode_path;  /* NULL: $COPPICE_COMMNODE, else installed */
-    const char *filter_path;    /* directories, colon-separated, instead of
-                                   the default: name the installed one, too,
-                                   for the built-in filters; NULL:
-                                   $COPPICE_FILTER_PATH and the installed */
+    const char *filter_path;    /* directories, colon-separated; NULL:
+                                   $COPPICE_FILTER_PATH. The installed one is
+                                   always searched last */
     const char *launcher;       /* "local": all nodes run on this machine,
                                    whatever hosts the topology names; "ssh",
                                    "slurm" or "command": see `start_argv`. NULL:
@@ -171,8 +167,9 @@ enum cop_guarantee {
                             it is found or given up */
 };
 
-/* The options of a stream. A filter with the name NULL passes everything
- * through. If the name for one role is set, it overrides the name for all. */
+/* The options of a stream. A filter with the name NULL or "none" passes
+ * everything through. If the name for one role is set, it overrides the name for
+ * all: "none" leaves that role out. */
 struct cop_stream_options {
     size_t size;
     enum cop_sync sync;
@@ -642,6 +639,11 @@ COP_API int cop_stream_state(struct cop_stream *stream,
 COP_API int cop_stream_set_parameters(struct cop_stream *stream,
                                       const char *format,
                                       ...);
+
+/* As cop_stream_set_parameters(), with the values of `packet`, which is
+ * borrowed; its tag does not matter. */
+COP_API int cop_stream_set_parameters_packet(struct cop_stream *stream,
+                                             const struct cop_packet *packet);
 
 /* The guarantee that `stream` keeps: COP_GUARANTEE_COMPENSATION, _TOTAL, _WAVES
  * or _NONE. `reason`, if not NULL, is set to a static sentence if the result is

@@ -121,7 +121,8 @@ COP_API uint32_t cop_filter_inlet(const struct cop_filter_call *call,
                                   size_t index);
 
 /* Send `packet` on in the direction of this call. `packet` is taken: to pass
- * an input on, emit cop_packet_ref() of it. Returns 0 or -ENOMEM. */
+ * an input on, emit cop_packet_ref() of it. A packet with tag 0 gets the tag of
+ * the first packet of the wave. Returns 0 or -ENOMEM. */
 COP_API int cop_filter_emit(struct cop_filter_call *call,
                             struct cop_packet *packet);
 

@@ -29,6 +29,9 @@ extern "C" {
 /* Most bytes of one packed packet: 1 GiB. */
 #define COP_PACKET_MAX (UINT32_C(1) << 30)
 
+/* The lowest tag for applications; lower tags are reserved for Coppice. */
+#define COP_TAG_FIRST 100
+
 /* Most values in one packet. */
 #define COP_VALUES_MAX 32
 

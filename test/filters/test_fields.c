@@ -439,8 +439,7 @@ TEST(damaged_classes_are_refused)
         uint32_t members = mask / 64 % 4;
         const uint32_t *sizes = mask / 256 ? counts + 1 : counts;
         bool is_right = head_len == 6 &&
-                        ((n == 0 && m == 0 && members == 0) ||
-                         (n == 1 && m == 1 && members == sizes[0]) ||
+                        ((n == 1 && m == 1 && members == sizes[0]) ||
                          (n == 2 && m == 3 && members == 3 && sizes == counts));
         struct lone lone;
         int r;
@@ -454,6 +453,25 @@ TEST(damaged_classes_are_refused)
         CU_ASSERT_EQUAL(r == 0, is_right);
         lone_end(&lone);
     }
+}
+
+/* A filter that does not care about the tag gives 0. */
+TEST(a_packet_without_a_tag_gets_that_of_the_wave)
+{
+    struct lone lone;
+
+    CHECK_OK(lone_begin(&lone, "classes", NODE_COMMNODE, NULL));
+    CHECK_OK(cop_packet_new(&lone.inputs[0], 77, ""));
+    lone.call.packet_count = 1;
+    for (int32_t tag = 0; tag < 2; tag++) {
+        struct cop_packet *packet;
+
+        CHECK_OK(cop_packet_new(&packet, tag, ""));
+        CHECK_OK(cop_filter_emit(&lone.call, packet));
+        CU_ASSERT_EQUAL(lone.output.up[tag].tag, tag == 0 ? 77 : 1);
+    }
+    cop_packet_free(lone.inputs[0]);
+    lone_end(&lone);
 }
 
 /* ---- totals ---- */

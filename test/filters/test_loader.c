@@ -426,6 +426,16 @@ TEST(roles_may_differ)
         else
             CU_ASSERT_PTR_NOT_NULL(strstr(error.text, names[i]));
     }
+    definition.up_filter_frontend = definition.up_filter_backend =
+        (char *)LOADER_NONE;
+    definition.up_filter = (char *)"nothing";
+    for (int i = 0; i < 3; i++) {
+        int r = loader_new(&loader, &definition, roles[i], path, &error);
+
+        CU_ASSERT_EQUAL(r, roles[i] == NODE_COMMNODE ? -ENOENT : 0);
+        if (r == 0)
+            loader_free(loader);
+    }
     definition.up_filter = (char *)"";
     definition.down_filter = (char *)"nothing_down";
     CHECK_IS(loader_new(&loader, &definition, NODE_COMMNODE, path, &error),

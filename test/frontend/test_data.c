@@ -31,6 +31,7 @@ TEST_OF_TREES(parameters_in_order_with_data)
 {
     struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
     struct cop_stream *stream;
+    struct cop_packet *packet;
     int nodes = (int)height + 1, k;
 
     CHECK_OK(
@@ -42,7 +43,13 @@ TEST_OF_TREES(parameters_in_order_with_data)
     for (k = 0; k < 60; k++) {
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000));
         CHECK_OK(cop_stream_send(stream, TAG_ECHO, "%d", k * 100000 + 1));
-        CHECK_OK(cop_stream_set_parameters(stream, "%d", k + 6));
+        if (k % 2 == 0) {
+            CHECK_OK(cop_stream_set_parameters(stream, "%d", k + 6));
+        } else {
+            CHECK_OK(cop_packet_new(&packet, 0, "%d", k + 6));
+            CHECK_OK(cop_stream_set_parameters_packet(stream, packet));
+            cop_packet_free(packet);
+        }
     }
     for (k = 0; k < 60; k++) {
         CU_ASSERT_EQUAL(tree_receive(stream, NULL),
