@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/ask.h"
+#include "api/network.h"
 #include "protocol/node.h"
 #include "wire/messages.h"
 
@@ -85,28 +86,57 @@ static enum cop_role role_of(uint32_t role)
     return role == NODE_COMMNODE ? COP_COMMNODE : COP_BACKEND;
 }
 
+/* Fill the node of the caller from `row`. */
+static void fill_node(struct cop_status_node *node, const struct row *row)
+{
+    struct cop_status_node full = {
+        .size = node->size,
+        .rank = row->rank,
+        .parent = row->parent,
+        .role = role_of(row->role),
+        .state = state_of(row->state),
+        .state_ms = row->age_ms,
+        .round_trip_us = row->round_us,
+        .adoptions = row->adoptions,
+        .adopted_from = row->adopted_from,
+        .host = row->host ? row->host : "",
+        .reason = row->reason ? row->reason : "",
+    };
+
+    memcpy(node, &full, node->size);
+}
+
+static bool is_fillable(const struct cop_status_node *node)
+{
+    return node->size >= sizeof(node->size) && node->size <= sizeof(*node);
+}
+
 int cop_status_node(const struct cop_status *status,
                     size_t index,
                     struct cop_status_node *node)
 {
-    struct cop_status_node full = COP_STATUS_NODE_INIT;
-    const struct row *row;
-
-    if (index >= status->rows.count || node->size < sizeof(node->size) ||
-        node->size > sizeof(full))
+    if (index >= status->rows.count || !is_fillable(node))
         return -EINVAL;
-    row = &status->rows.list[index];
-    full.size = node->size;
-    full.rank = row->rank;
-    full.parent = row->parent;
-    full.role = role_of(row->role);
-    full.state = state_of(row->state);
-    full.state_ms = row->age_ms;
-    full.round_trip_us = row->round_us;
-    full.adoptions = row->adoptions;
-    full.adopted_from = row->adopted_from;
-    full.host = row->host;
-    full.reason = row->reason ? row->reason : "";
-    memcpy(node, &full, node->size);
+    fill_node(node, &status->rows.list[index]);
     return 0;
+}
+
+int cop_network_node(struct cop_network *network,
+                     uint32_t rank,
+                     struct cop_status_node *node)
+{
+    struct row row;
+    int r;
+
+    if (!is_fillable(node))
+        return -EINVAL;
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    if (node_row(driver_node(network->driver), rank, &row))
+        fill_node(node, &row);
+    else
+        r = -ENOENT;
+    network_leave(network);
+    return r;
 }

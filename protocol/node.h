@@ -442,6 +442,13 @@ const struct ranks *node_astray(const struct node *node);
 /* Whether internal node `rank` has failed, as far as this node knows. */
 bool node_has_failed(const struct node *node, uint32_t rank);
 
+struct row; /* protocol/watch/rows.h */
+
+/* What this node knows of node `rank`, without asking: the front-end of all
+ * nodes that there have been, another node of itself and of commnodes. The texts
+ * are borrowed from the node. Returns false if it knows nothing. */
+bool node_row(const struct node *node, uint32_t rank, struct row *out);
+
 /* Front-end: missing node number `index`, by rank; false past the last.
  * Borrowed until the network is launched, then for good. */
 bool node_missing(const struct node *node,

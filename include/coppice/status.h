@@ -113,6 +113,21 @@ COP_API int cop_status_node(const struct cop_status *status,
  * 0, -EINVAL if a name could not be read back, or -ENOMEM. */
 COP_API int cop_hosts_text(char **text, const char *const *hosts, size_t count);
 
+/* What this process's node knows of node `rank`, without a message: at the
+ * front-end, of every node that there has been, so a loop from 0 to the first
+ * -ENOENT lists the tree; at a back-end, of itself and of commnodes. The state
+ * is never COP_STATE_DEGRADED or COP_STATE_SILENT, and `round_trip_us` and
+ * `adoptions` are not known. A back-end that has left is COP_STATE_LOST, without
+ * a reason. The host of a back-end that joined by itself, and at a back-end that
+ * of other nodes, is not known. The caller sets `node->size` before; the texts
+ * are borrowed from `network`.
+ *
+ * Returns 0, -ENOENT if there is no such node, -EINVAL, or -EPERM in a forked
+ * child. */
+COP_API int cop_network_node(struct cop_network *network,
+                             uint32_t rank,
+                             struct cop_status_node *node);
+
 /* The faults that can be injected. */
 enum cop_injection {
     COP_INJECT_KILL = 1, /* it kills itself, with SIGKILL */

@@ -340,8 +340,9 @@ static struct row row_of(const struct node *node,
         .adopted_from = RANK_NONE,
     };
 
-    if (index != TOPOLOGY_NONE && index > 0) {
-        row.parent = topology_rank(tree, topology_parent(tree, index));
+    if (index != TOPOLOGY_NONE) {
+        if (index > 0)
+            row.parent = topology_rank(tree, topology_parent(tree, index));
         row.host = (char *)(uintptr_t)topology_host(tree, index);
     }
     return row;
@@ -452,6 +453,21 @@ static void add_backends(struct node *node,
         }
 }
 
+/* The row of a node that never started. */
+static struct row missing_row(const struct node *node,
+                              const struct roster_missing *missing)
+{
+    uint32_t index = launched_index(node, missing->rank);
+    struct row row = row_of(node, missing->rank, NODE_COMMNODE, ROW_MISSING);
+
+    row.host = missing->host;
+    row.reason = missing->reason;
+    row.age_ms = age_ms(node, node->begin_ms);
+    if (index != TOPOLOGY_NONE && topology_is_leaf(node->status.tree, index))
+        row.role = NODE_BACKEND;
+    return row;
+}
+
 /* Add the back-ends that were given up, and the nodes that never started. */
 static void add_absent(struct node *node,
                        const struct rows *rows,
@@ -469,18 +485,9 @@ static void add_absent(struct node *node,
                 add_row(node, more, &row);
         }
     for (uint32_t i = 0; i < node->roster.missing_count; i++) {
-        const struct roster_missing *missing = &node->roster.missing[i];
-        struct row row =
-            row_of(node, missing->rank, NODE_COMMNODE, ROW_MISSING);
+        struct row row = missing_row(node, &node->roster.missing[i]);
 
-        row.host = missing->host;
-        row.reason = missing->reason;
-        row.age_ms = age_ms(node, node->begin_ms);
-        if (launched_index(node, missing->rank) != TOPOLOGY_NONE &&
-            topology_is_leaf(node->status.tree,
-                             launched_index(node, missing->rank)))
-            row.role = NODE_BACKEND;
-        if (!rows_find(rows, missing->rank))
+        if (!rows_find(rows, row.rank))
             add_row(node, more, &row);
     }
 }
@@ -500,6 +507,83 @@ static void complete_rows(struct node *node, struct rows *rows)
     rows_sort(rows);
     if (rows_degrade(rows) < 0)
         node->failed = true;
+}
+
+/* The row of internal node `rank` as far as this node knows; false: there is no
+ * such node. */
+static bool internal_row(const struct node *node,
+                         uint32_t rank,
+                         struct row *out)
+{
+    struct table_entry entry;
+    bool lost;
+
+    if (!node->heal.table || table_entry(node->heal.table, rank, &entry) < 0)
+        return false;
+    lost = suspect_is_lost(node, rank);
+    *out = row_of(node, rank, rank ? NODE_COMMNODE : NODE_FRONTEND, ROW_UP);
+    out->parent = rank ? entry.parent : RANK_NONE;
+    if (lost || entry.failed) {
+        out->state = lost ? ROW_LOST : ROW_ORPHAN;
+        out->parent = table_last_parent(node->heal.table, rank);
+        set_loss(node, out);
+    } else if (table_depth(node->heal.table, rank) == TABLE_NO_PATH) {
+        out->state = ROW_ORPHAN;
+        out->age_ms = lost_ms(node, entry.parent);
+    }
+    return true;
+}
+
+/* The row of a back-end that the front-end knows. One that is not alive has been
+ * lost, or has left. */
+static void backend_row(const struct node *node, uint32_t rank, struct row *out)
+{
+    struct table_record record;
+    uint64_t since_ms;
+
+    *out = row_of(node, rank, NODE_BACKEND, ROW_UP);
+    if (node->heal.table &&
+        table_latest(node->heal.table, rank, &record) == 0 &&
+        record.parent < TABLE_FAILED)
+        out->parent = record.parent;
+    if (!ranks_has(&node->backends, rank)) {
+        out->state = ROW_LOST;
+        set_loss(node, out);
+    } else if (is_uncovered(node, rank, &since_ms)) {
+        out->state = ROW_ORPHAN;
+        out->age_ms = age_ms(node, since_ms);
+    }
+}
+
+/* Whether `rank` is above those of all nodes that there have been. */
+static bool is_behind(const struct node *node, uint32_t rank)
+{
+    const struct ranks *const sets[] = {&node->backends, &node->lost};
+    bool behind = launched_index(node, rank) == TOPOLOGY_NONE;
+
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+        behind &= sets[i]->count == 0 ||
+                  rank > sets[i]->runs[sets[i]->count - 1].last;
+    return behind;
+}
+
+bool node_row(const struct node *node, uint32_t rank, struct row *out)
+{
+    if (internal_row(node, rank, out))
+        return true;
+    if (node->role != NODE_FRONTEND) {
+        *out = row_of(node, rank, NODE_BACKEND, ROW_UP);
+        out->host = node->status.host;
+        out->parent = node->parent ? node->parent->rank : 0;
+        return rank == node->rank;
+    }
+    for (uint32_t i = 0; i < node->roster.missing_count; i++)
+        if (node->roster.missing[i].rank == rank) {
+            *out = missing_row(node, &node->roster.missing[i]);
+            return true;
+        }
+    backend_row(node, rank, out);
+    return !is_behind(node, rank);
 }
 
 void observer_answer(struct node *node, struct rows *rows)

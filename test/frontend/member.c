@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <coppice/status.h>
+
 /* How a back-end waits for a packet. */
 enum waiting {
     WAIT_IN_RECEIVE,
@@ -536,6 +538,23 @@ static void chatter(struct cop_network *network)
     }
 }
 
+/* A back-end knows itself, and the front-end above it. */
+static void check_own_path(struct cop_network *network)
+{
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    uint32_t rank = cop_network_rank(network);
+
+    if (cop_network_node(network, rank, &node) < 0 || node.rank != rank ||
+        node.role != COP_BACKEND || node.parent >= rank)
+        errx(1, "rank %u does not know itself", rank);
+    if (cop_network_node(network, 0, &node) < 0 || node.role != COP_FRONTEND ||
+        node.parent != COP_RANK_NONE)
+        errx(1, "rank %u does not know the front-end", rank);
+    if (cop_network_node(network, rank + 1, &node) == 0 &&
+        node.role == COP_BACKEND)
+        errx(1, "rank %u knows another back-end", rank);
+}
+
 int main(int argc, char **argv)
 {
     struct cop_join join = COP_JOIN_INIT;
@@ -556,6 +575,7 @@ int main(int argc, char **argv)
         join.session_path = argv[2];
     if (cop_network_join(&network, &join, &error) < 0)
         errx(1, "%s", error.text);
+    check_own_path(network);
     if (argc > 1 && strcmp(argv[1], "chatter") == 0)
         chatter(network);
     if (argc > 1 && strcmp(argv[1], "poll") == 0)

@@ -1,6 +1,8 @@
 /* test_state.c - streams after the death of commnodes: the whole state of a
  * stream that recovers (PROTOCOL 9.2), and the reported loss of one that does
  * not (9.4, 10.6). */
+#include <coppice/status.h>
+
 #include "test/frontend/tree.h"
 
 /* The count of numbers that each back-end sends, and the rate per second. */
@@ -144,5 +146,61 @@ TEST(a_sum_tells_the_truth)
     CU_ASSERT(most >= 4 * ECHOES); /* half of the tree has lost nothing */
     tree_check_sum(stream, 1, 8);
     CHECK_IS(tree_sync(stream), 0);
+    tree_end(network);
+}
+
+/* ---- what the front-end knows of its nodes ---- */
+
+static struct cop_status_node node_of(struct cop_network *network,
+                                      uint32_t rank)
+{
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+
+    CHECK_OK(cop_network_node(network, rank, &node));
+    CU_ASSERT_EQUAL(node.rank, rank);
+    return node;
+}
+
+/* The front-end knows each node without a message: first as launched; after the
+ * death of a commnode, its children below other parents, and it as lost. */
+TEST(the_tree_is_known)
+{
+    struct cop_network *network = tree_launch("2x2x2");
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    pid_t commnodes[NODES_MAX];
+    int adopted = 0, lost = 0;
+    uint32_t rank;
+
+    for (rank = 0; cop_network_node(network, rank, &node) == 0; rank++) {
+        CU_ASSERT_EQUAL(node.parent, rank ? (rank - 1) / 2 : COP_RANK_NONE);
+        CU_ASSERT_EQUAL(node.state, COP_STATE_UP);
+        CU_ASSERT_EQUAL(node.role, rank == 0  ? COP_FRONTEND
+                                   : rank < 7 ? COP_COMMNODE
+                                              : COP_BACKEND);
+        CU_ASSERT_STRING_EQUAL(node.host, "localhost");
+        CU_ASSERT_STRING_EQUAL(node.reason, "");
+    }
+    CU_ASSERT_EQUAL(rank, 15);
+    CHECK_IS(cop_network_node(network, 15, &node), -ENOENT);
+    CHECK_IS(cop_network_node(network, UINT32_MAX, &node), -ENOENT);
+    node.size = sizeof(node) + 1;
+    CHECK_IS(cop_network_node(network, 0, &node), -EINVAL);
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
+    CHECK_OK(kill(commnodes[0], SIGKILL)); /* a first-level node */
+    while (adopted < 2 || lost < 1) {
+        struct cop_event event = COP_EVENT_INIT;
+
+        CHECK_OK(cop_network_event(network, &event, TREE_PATIENCE_MS));
+        if (event.type == COP_EVENT_NODE_ADOPTED) {
+            adopted++;
+            CU_ASSERT_EQUAL(node_of(network, event.rank).parent, event.parent);
+        } else if (event.type == COP_EVENT_NODE_LOST) {
+            lost++;
+            node = node_of(network, event.rank);
+            CU_ASSERT_EQUAL(node.state, COP_STATE_LOST);
+            CU_ASSERT_EQUAL(node.role, COP_COMMNODE);
+            CU_ASSERT_EQUAL(node.parent, 0);
+        }
+    }
     tree_end(network);
 }
