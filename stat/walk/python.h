@@ -2,7 +2,7 @@
  *
  * The stack of CPython's interpreter does not show the Python program: the
  * interpreter keeps the program's frames in its own memory. They are read from
- * outside while the process is stopped. Supported are CPython 3.11 and 3.12,
+ * outside while none of its threads runs. Supported are CPython 3.11 and 3.12,
  * whose layouts are defined here, and 3.13 and 3.14, which describe their own
  * layout; builds without the global lock are not. */
 #pragma once
@@ -47,10 +47,10 @@ bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid);
  * none. */
 bool python_is_known(const struct python_place *place);
 
-/* Read the frames of all threads of a stopped process, until `deadline_ns` of
- * CLOCK_MONOTONIC. `*out` is NULL if there is no interpreter at `place`, or one
- * of an unknown version. Returns 0 or -ENOMEM; frames that cannot be read are
- * left out. */
+/* Read the frames of all threads of a process, none of which runs, until
+ * `deadline_ns` of CLOCK_MONOTONIC. `*out` is NULL if there is no interpreter at
+ * `place`, or one of an unknown version. Returns 0 or -ENOMEM; frames that
+ * cannot be read are left out. */
 int python_read(struct python **out,
                 const struct python_place *place,
                 uint64_t deadline_ns);

@@ -11,8 +11,8 @@
 
 #include "stat/walk/thread.h"
 
-/* Calls that return EINTR after a stop. Calls on sockets do so if a timeout is
- * set, which cannot be seen from outside. */
+/* Calls that return EINTR after a stop, or part of their work. Calls on sockets
+ * return EINTR if a timeout is set, which cannot be seen from outside. */
 static const long calls[] = {
 #ifdef SYS_epoll_wait
     SYS_epoll_wait,
@@ -24,6 +24,7 @@ static const long calls[] = {
     SYS_semop,          SYS_semtimedop, SYS_rt_sigtimedwait, SYS_recvfrom,
     SYS_recvmsg,        SYS_recvmmsg,   SYS_sendto,          SYS_sendmsg,
     SYS_accept,         SYS_accept4,    SYS_connect,         SYS_io_getevents,
+    SYS_write,          SYS_writev,     SYS_sendfile,        SYS_splice,
 #ifdef SYS_io_uring_enter
     SYS_io_uring_enter,
 #endif
@@ -48,8 +49,9 @@ static const unsigned char order[] = {5, 4, 1, 10, 8, 9, 7, QUIET_PC};
 static bool read_registers(struct quiet *out, const char *text)
 {
     char *end;
+    long number = strtol(text, &end, 10);
 
-    if (!is_such_call(strtol(text, &end, 10)) || end == text)
+    if (end == text || number < 0 || !(out->any || is_such_call(number)))
         return false;
     for (size_t i = 0; i < sizeof(order); i++) {
         text = end;
@@ -118,21 +120,21 @@ static bool read_call(char *text, size_t size, pid_t pid, pid_t tid)
     return len > 0;
 }
 
-bool quiet_is_likely(pid_t pid, pid_t tid)
+bool quiet_is_likely(pid_t pid, pid_t tid, bool any)
 {
     char text[512];
-    struct quiet ignored = {.known = 0};
+    struct quiet ignored = {.any = any};
 
     return read_call(text, sizeof(text), pid, tid) &&
            read_registers(&ignored, text);
 }
 
-bool quiet_look(struct quiet *out, pid_t pid, pid_t tid)
+bool quiet_look(struct quiet *out, pid_t pid, pid_t tid, bool any)
 {
     struct thread_status status;
     char text[512];
 
-    *out = (struct quiet){.known = 0};
+    *out = (struct quiet){.any = any};
     if (thread_status(&status, pid, tid) < 0 || status.state != 'S')
         return false;
     /* The count first: if the thread runs in between, the count is too low. */
@@ -144,7 +146,8 @@ bool quiet_is_same(const struct quiet *quiet, pid_t pid, pid_t tid)
 {
     struct quiet now;
 
-    return quiet_look(&now, pid, tid) && now.known == quiet->known &&
+    return quiet_look(&now, pid, tid, quiet->any) &&
+           now.known == quiet->known &&
            memcmp(now.registers, quiet->registers, sizeof(now.registers)) ==
                0 &&
            now.switches == quiet->switches;

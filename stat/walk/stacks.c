@@ -12,15 +12,10 @@
 #include "stat/clock.h"
 #include "stat/list.h"
 #include "stat/table.h"
+#include "stat/walk/stack.h"
 #include "stat/walk/states.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/waits.h"
-
-/* Of a stack deeper than WALK_DEPTH_MAX the innermost half is kept at the
- * front. The rest of the room is a ring, in which the outermost frames remain
- * in the end. */
-#define INNER_MAX (WALK_DEPTH_MAX / 2)
-#define OUTER_MAX (WALK_DEPTH_MAX - INNER_MAX)
 
 /* Most frames of a stack that are notes, or a call that has jumped. */
 #define NOTES_MAX 9
@@ -31,17 +26,6 @@
 /* From this many frames on, "walk given up" shows only the first digit of their
  * number: stacks with different notes are not merged. */
 #define GIVEN_UP_EXACT 100
-
-/* The addresses on one stack, innermost first. */
-struct stack {
-    pid_t tid;
-    enum stop_state state;
-    bool truncated; /* unwinding failed: there are more frames */
-    bool given_up;  /* ... for lack of time */
-    size_t count;   /* of all frames, also those not kept */
-    Dwarf_Addr *pcs;
-    struct waits *waits; /* what the thread waits for; NULL: not asked */
-};
 
 struct stacks {
     const struct walk_options *options;
@@ -57,17 +41,6 @@ struct stacks {
     struct frame notes[NOTES_MAX]; /* of the stack that is being passed on */
     char texts[NOTES_MAX][NOTE_SIZE];
     size_t note_count;
-};
-
-/* A stack that is being taken. */
-struct taking {
-    struct stack *stack;
-    pid_t pid;
-    bool waits; /* find what the thread waits for */
-    uint64_t deadline_ns;
-    struct unwind *unwind; /* NULL: a core file */
-    Dwarf_Addr last;       /* the outermost frame so far */
-    Dwarf_Addr pcs[WALK_DEPTH_MAX];
 };
 
 int stacks_new(struct stacks **out,
@@ -89,10 +62,8 @@ void stacks_free(struct stacks *stacks)
     if (!stacks)
         return;
     states_free(stacks->states);
-    for (size_t i = 0; i < stacks->count; i++) {
-        free(stacks->stacks[i].pcs);
-        waits_free(stacks->stacks[i].waits);
-    }
+    for (size_t i = 0; i < stacks->count; i++)
+        stack_fini(&stacks->stacks[i]);
     free(stacks->stacks);
     python_free(stacks->python);
     free(stacks);
@@ -103,93 +74,17 @@ int stacks_look(struct stacks *stacks)
     return states_look(&stacks->states, stacks->pid, stacks->options);
 }
 
-/* For libdwfl: take one more frame. */
-static int frame_take(Dwfl_Frame *state, void *arg)
-{
-    struct taking *taking = arg;
-    struct stack *stack = taking->stack;
-    bool activation;
-    Dwarf_Addr pc;
-    size_t at;
-
-    if (!dwfl_frame_pc(state, &pc, &activation))
-        return DWARF_CB_ABORT;
-    if (stack->count == WALK_UNWIND_MAX)
-        return DWARF_CB_ABORT;
-    if (clock_now_ns() >= taking->deadline_ns) {
-        stack->given_up = true;
-        return DWARF_CB_ABORT;
-    }
-    at = stack->count < INNER_MAX
-             ? stack->count
-             : INNER_MAX + (stack->count - INNER_MAX) % OUTER_MAX;
-    stack->count++;
-    if (stack->waits)
-        waits_take_frame(stack->waits, state);
-    /* A return address is after the call, perhaps in the next line. */
-    taking->last = activation ? pc : pc - 1;
-    taking->pcs[at] = taking->last;
-    return DWARF_CB_OK;
-}
-
-/* Keep the frames taken. Returns 0 or -ENOMEM. */
-static int taking_keep(const struct taking *taking)
-{
-    struct stack *stack = taking->stack;
-    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
-
-    stack->pcs = calloc(kept + 1, sizeof(*stack->pcs));
-    if (!stack->pcs)
-        return -ENOMEM;
-    memcpy(stack->pcs, taking->pcs, kept * sizeof(*stack->pcs));
-    return 0;
-}
-
-/* Take one stack from the beginning. Returns whether unwinding reached its
- * end. */
-static bool take_from(struct taking *taking,
-                      const struct modules *modules,
-                      const struct quiet *quiet)
-{
-    struct stack *stack = taking->stack;
-    Dwfl *dwfl = modules_dwfl(modules);
-    bool whole;
-
-    stack->count = 0;
-    waits_free(stack->waits);
-    stack->waits = taking->waits ? waits_new() : NULL;
-    whole = unwind_thread(taking->unwind, dwfl, stack->tid, quiet, frame_take,
-                          taking) == 0;
-    if (stack->waits)
-        waits_take_memory(stack->waits, taking->pid);
-    return whole;
-}
-
-/* Take the stack of a sleeping thread. Only some of its registers are known: if
- * unwinding needs another one, such as a frame pointer, the stack seems to end.
- * Returns whether the stack is complete. */
-static bool take_quiet(struct taking *taking,
-                       const struct modules *modules,
-                       const struct quiet *quiet,
-                       pid_t pid)
-{
-    return take_from(taking, modules, quiet) && taking->stack->count > 0 &&
-           unwind_is_outermost(modules_dwfl(modules), taking->last) &&
-           quiet_is_same(quiet, pid, taking->stack->tid);
-}
-
 /* Take the stacks of threads that have none yet. `wanted[i]` becomes whether
  * thread i must be held for that. */
 static int take_all(struct stacks *stacks,
                     const struct stop *stop,
-                    const struct modules *modules,
                     struct taking *taking,
                     bool *wanted)
 {
     size_t i;
     int r = 0;
 
-    for (i = 0; r == 0 && i < stop_count(stop); i++) {
+    for (i = 0; r >= 0 && i < stop_count(stop); i++) {
         struct stack *stack = &stacks->stacks[i];
         enum stop_state state = stop_state(stop, i);
 
@@ -202,19 +97,16 @@ static int take_all(struct stacks *stacks,
         stack->given_up = clock_now_ns() >= taking->deadline_ns;
         if (stack->given_up)
             continue;
-        taking->stack = stack;
         taking->waits = stacks->options->waits && i < WAITS_THREADS_MAX;
-        wanted[i] =
-            state == STOP_QUIET &&
-            !take_quiet(taking, modules, stop_quiet(stop, i), stacks->pid);
-        if (wanted[i])
+        if (state == STOP_HELD) {
+            r = stack_take(stack, taking);
             continue;
-        if (state == STOP_HELD)
-            stack->truncated = !take_from(taking, modules, NULL);
-        r = taking_keep(taking);
+        }
+        r = stack_take_quiet(stack, taking, stop_quiet(stop, i));
+        wanted[i] = r == 0;
     }
     stacks->count = i;
-    return r;
+    return r < 0 ? r : 0;
 }
 
 /* Make room for the stacks of all threads. */
@@ -235,35 +127,84 @@ static int reserve_stacks(struct stacks *stacks,
     return *wanted ? 0 : -ENOMEM;
 }
 
+/* Hold the threads that are `*wanted`, if any, and take their stacks. */
+static int take_rest(struct stacks *stacks,
+                     struct stop *stop,
+                     struct taking *taking,
+                     bool **wanted)
+{
+    size_t i;
+    int r;
+
+    for (i = 0; i < stacks->count && !(*wanted)[i]; i++)
+        ;
+    if (i == stacks->count)
+        return 0;
+    r = stop_rest(stop, *wanted);
+    if (r == 0)
+        r = reserve_stacks(stacks, stop, wanted);
+    return r < 0 ? r : take_all(stacks, stop, taking, *wanted);
+}
+
+/* Whether a spared thread has run since its stack was taken. */
+static bool has_moved(const struct stacks *stacks, const struct stop *stop)
+{
+    for (size_t i = 0; i < stacks->count; i++)
+        if (stop_state(stop, i) == STOP_QUIET &&
+            !quiet_is_same(stop_quiet(stop, i), stacks->pid,
+                           stacks->stacks[i].tid))
+            return true;
+    return false;
+}
+
+/* Read the frames of Python. They are those of one moment if no thread has run
+ * meanwhile. If a spared one has, all are held, and everything that was read
+ * from them is read again. */
+static int take_python(struct stacks *stacks,
+                       struct stop *stop,
+                       struct taking *taking,
+                       bool **wanted)
+{
+    int r = python_read(&stacks->python, stacks->place, taking->deadline_ns);
+
+    if (r < 0 || !stacks->python || !has_moved(stacks, stop))
+        return r;
+    python_free(stacks->python);
+    stacks->python = NULL;
+    for (size_t i = 0; i < stacks->count; i++) {
+        (*wanted)[i] = stop_state(stop, i) == STOP_QUIET;
+        if ((*wanted)[i])
+            stack_fini(&stacks->stacks[i]);
+    }
+    r = take_rest(stacks, stop, taking, wanted);
+    return r < 0 ? r
+                 : python_read(&stacks->python, stacks->place,
+                               taking->deadline_ns);
+}
+
 int stacks_take(struct stacks *stacks,
                 struct stop *stop,
                 const struct modules *modules,
                 struct unwind *unwind,
                 uint64_t deadline_ns)
 {
-    struct taking taking = {
-        .pid = stacks->pid, .deadline_ns = deadline_ns, .unwind = unwind};
+    struct taking taking = {.modules = modules,
+                            .unwind = unwind,
+                            .pid = stacks->pid,
+                            .deadline_ns = deadline_ns};
     bool *wanted = NULL;
-    size_t i;
     int r = reserve_stacks(stacks, stop, &wanted);
 
+    stacks->place = modules ? modules_python(modules) : NULL;
     if (r == 0)
-        r = take_all(stacks, stop, modules, &taking, wanted);
-    for (i = 0; r == 0 && i < stacks->count && !wanted[i]; i++)
-        ;
-    if (r == 0 && i < stacks->count) {
-        r = stop_rest(stop, wanted);
-        if (r == 0)
-            r = reserve_stacks(stacks, stop, &wanted);
-        if (r == 0)
-            r = take_all(stacks, stop, modules, &taking, wanted);
-    }
+        r = take_all(stacks, stop, &taking, wanted);
+    if (r == 0)
+        r = take_rest(stacks, stop, &taking, &wanted);
+    if (r == 0 && stacks->place)
+        r = take_python(stacks, stop, &taking, &wanted);
     free(wanted);
     stacks->signal = stop_signal(stop);
     stacks->left_out = stop_left_out(stop);
-    stacks->place = modules ? modules_python(modules) : NULL;
-    if (r == 0 && stacks->place)
-        r = python_read(&stacks->python, stacks->place, deadline_ns);
     stacks->is_unknown = r == 0 && stacks->place && !stacks->python &&
                          !python_is_known(stacks->place);
     return r;
@@ -280,9 +221,8 @@ static int core_thread(Dwfl_Thread *thread, void *arg)
         return DWARF_CB_ABORT;
     stack = &stacks->stacks[stacks->count++];
     *stack = (struct stack){.tid = dwfl_thread_tid(thread), .state = STOP_HELD};
-    taking.stack = stack;
-    stack->truncated = dwfl_thread_getframes(thread, frame_take, &taking) != 0;
-    return taking_keep(&taking) < 0 ? DWARF_CB_ABORT : DWARF_CB_OK;
+    return stack_take_core(stack, &taking, thread) < 0 ? DWARF_CB_ABORT
+                                                       : DWARF_CB_OK;
 }
 
 int stacks_take_core(struct stacks *stacks, const struct modules *modules)
@@ -290,17 +230,6 @@ int stacks_take_core(struct stacks *stacks, const struct modules *modules)
     return dwfl_getthreads(modules_dwfl(modules), core_thread, stacks) == 0
                ? 0
                : -EIO;
-}
-
-/* The kept address number `index`, outermost first. */
-static Dwarf_Addr address_at(const struct stack *stack, size_t index)
-{
-    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
-    size_t number = kept - 1 - index; /* counts from the innermost */
-
-    if (stack->count > WALK_DEPTH_MAX && number >= INNER_MAX)
-        number = INNER_MAX + (stack->count - 1 - INNER_MAX - index) % OUTER_MAX;
-    return stack->pcs[number];
 }
 
 /* Make a note for the present stack, for which it is valid. */
@@ -426,7 +355,7 @@ static bool is_unread(const struct stacks *stacks, const struct stack *stack)
     if (!stacks->is_unknown || stacks->options->native)
         return false;
     for (size_t i = 0; i < stack->count && i < WALK_DEPTH_MAX; i++) {
-        Dwarf_Addr pc = address_at(stack, i);
+        Dwarf_Addr pc = stack_address(stack, i);
 
         if (pc >= place->eval && pc < place->behind)
             return true;
@@ -446,16 +375,16 @@ static ssize_t add_frames(struct stacks *stacks,
                           const struct python_frame *python,
                           size_t python_count)
 {
-    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
+    size_t kept = stack_kept(stack);
     size_t left = 0, next = 0, count = 0, i;
     bool is_own, was_own = false, unread = is_unread(stacks, stack);
     bool in = false; /* a call of MPI */
     int r;
 
     for (i = 0; python_count > 0 && i < kept; i++)
-        left += is_interpreter(stacks, address_at(stack, i));
+        left += is_interpreter(stacks, stack_address(stack, i));
     for (i = 0; i <= kept; i++) {
-        Dwarf_Addr pc = i < kept ? address_at(stack, i) : 0;
+        Dwarf_Addr pc = i < kept ? stack_address(stack, i) : 0;
 
         /* Frames are left if a call is in a part of the interpreter that has no
          * symbol. */
@@ -464,7 +393,7 @@ static ssize_t add_frames(struct stacks *stacks,
                 add_python_call(frames + count, python, python_count, &next);
         if (i == kept)
             break;
-        if (stack->count > WALK_DEPTH_MAX && i == OUTER_MAX)
+        if (stack->count > WALK_DEPTH_MAX && i == STACK_OUTER_MAX)
             frames[count++] = FRAME_NOTE(FRAME_CUT);
         is_own = (python_count > 0 || unread) && is_interpreter(stacks, pc);
         if (unread && is_own && !was_own)
@@ -475,7 +404,7 @@ static ssize_t add_frames(struct stacks *stacks,
             if (r == 0 && stack->waits && !in)
                 r = waits_jumped(&in, &frames[count], kinds, names, modules,
                                  stacks->pid,
-                                 i > 0 ? address_at(stack, i - 1) : 0, pc);
+                                 i > 0 ? stack_address(stack, i - 1) : 0, pc);
             if (r < 0)
                 return r;
             count += 1 + (size_t)r;
@@ -495,9 +424,9 @@ static size_t cut_middle(struct frame *frames, size_t count)
 {
     if (count <= WALK_DEPTH_MAX + 1)
         return count;
-    frames[OUTER_MAX] = FRAME_NOTE(FRAME_CUT);
-    memmove(frames + OUTER_MAX + 1, frames + count - INNER_MAX,
-            INNER_MAX * sizeof(*frames));
+    frames[STACK_OUTER_MAX] = FRAME_NOTE(FRAME_CUT);
+    memmove(frames + STACK_OUTER_MAX + 1, frames + count - STACK_INNER_MAX,
+            STACK_INNER_MAX * sizeof(*frames));
     return WALK_DEPTH_MAX + 1;
 }
 
@@ -529,7 +458,7 @@ static int stack_pass(struct stacks *stacks,
                       walk_fn fn,
                       void *arg)
 {
-    size_t kept = stack->count < WALK_DEPTH_MAX ? stack->count : WALK_DEPTH_MAX;
+    size_t kept = stack_kept(stack);
     const struct python_frame *python = NULL;
     size_t python_count = 0, count;
     struct frame *frames;

@@ -42,8 +42,9 @@ struct stop {
     size_t count;
     size_t threads_max;
     size_t left_out;
-    bool sparing;
-    pid_t *likely; /* threads that may be spared, found before the first stop */
+    enum stop_spares spares;
+    pid_t *likely; /* threads that may be spared, found before the first stop;
+                      in order */
     size_t likely_count;
     uint64_t patience_ns;
     uint64_t limit_ns;
@@ -212,16 +213,22 @@ static uint64_t stop_age_ns(const struct stop *stop)
     return stop->begin_ns > 0 ? clock_now_ns() - stop->begin_ns : 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 /* Whether to spare a thread. Only likely threads are checked: to check each one
  * while others are stopped would take too long. */
 static bool is_spared(const struct stop *stop, struct thread *thread)
 {
-    size_t i;
-
-    for (i = 0; i < stop->likely_count && stop->likely[i] != thread->tid; i++)
-        ;
-    return stop->sparing && i < stop->likely_count &&
-           quiet_look(&thread->quiet, stop->pid, thread->tid);
+    return stop->spares != STOP_SPARES_NONE && stop->likely_count > 0 &&
+           bsearch(&thread->tid, stop->likely, stop->likely_count,
+                   sizeof(thread->tid), by_number) &&
+           quiet_look(&thread->quiet, stop->pid, thread->tid,
+                      stop->spares == STOP_SPARES_SLEEPERS);
 }
 
 /* Find the threads that may be spared. Returns 0 or -ENOMEM. */
@@ -233,11 +240,12 @@ static int find_likely(struct stop *stop)
     int r = 0;
 
     snprintf(path, sizeof(path), "/proc/%d/task", (int)stop->pid);
-    folder = stop->sparing ? opendir(path) : NULL;
+    folder = stop->spares != STOP_SPARES_NONE ? opendir(path) : NULL;
     while (folder && r == 0 && (entry = readdir(folder)) != NULL) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-        if (tid <= 0 || !quiet_is_likely(stop->pid, tid))
+        if (tid <= 0 || !quiet_is_likely(stop->pid, tid,
+                                         stop->spares == STOP_SPARES_SLEEPERS))
             continue;
         r = list_grow(&stop->likely, stop->likely_count, sizeof(tid));
         if (r == 0)
@@ -245,6 +253,9 @@ static int find_likely(struct stop *stop)
     }
     if (folder)
         closedir(folder);
+    if (stop->likely_count > 0)
+        qsort(stop->likely, stop->likely_count, sizeof(*stop->likely),
+              by_number);
     return r;
 }
 
@@ -430,7 +441,7 @@ int stop_new(struct stop **out,
              uint64_t patience_ns,
              uint64_t limit_ns,
              size_t threads_max,
-             bool sparing,
+             enum stop_spares spares,
              struct cop_error *error)
 {
     struct stop *stop = calloc(1, sizeof(*stop));
@@ -441,7 +452,7 @@ int stop_new(struct stop **out,
     stop->stragglers = stragglers;
     stop->pid = pid;
     stop->threads_max = threads_max;
-    stop->sparing = sparing;
+    stop->spares = spares;
     stop->patience_ns = patience_ns;
     stop->limit_ns = limit_ns;
     r = find_likely(stop);
@@ -473,7 +484,7 @@ int stop_rest(struct stop *stop, const bool *wanted)
     size_t count = stop->count, i;
     int r = 0;
 
-    stop->sparing = false;
+    stop->spares = STOP_SPARES_NONE;
     for (i = 0; r >= 0 && i < count; i++)
         if (wanted[i])
             r = thread_ask(stop, stop->threads[i]);

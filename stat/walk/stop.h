@@ -27,6 +27,13 @@ size_t stragglers_release(struct stragglers *stragglers);
 
 struct stop; /* opaque */
 
+/* Which threads are not stopped, and get STOP_QUIET. */
+enum stop_spares {
+    STOP_SPARES_NONE,
+    STOP_SPARES_CALLS,    /* those in a system call that a stop would end */
+    STOP_SPARES_SLEEPERS, /* those that sleep in any system call */
+};
+
 /* Seize and interrupt every thread of `pid`, also those created during the
  * call, and wait until they have stopped.
  *
@@ -36,8 +43,7 @@ struct stop; /* opaque */
  *              the kernel; some may only lack a processor
  * limit_ns     how long to wait at most, from the first stop on
  * threads_max  how many threads to stop at most; the others are left alone
- * sparing      threads that sleep in a system call which a stop would interrupt
- *              are not stopped; they get STOP_QUIET
+ * spares       which threads are not stopped
  *
  * Returns 0, also if some threads did not stop in time, or an error of
  * walk_process() with a sentence in `error`: then no thread is held. */
@@ -47,7 +53,7 @@ int stop_new(struct stop **out,
              uint64_t patience_ns,
              uint64_t limit_ns,
              size_t threads_max,
-             bool sparing,
+             enum stop_spares spares,
              struct cop_error *error);
 
 /* Where thread number `index`, which is STOP_QUIET, sleeps. */
@@ -77,7 +83,7 @@ enum stop_state {
     STOP_ASKED, /* it did not stop in time */
     STOP_HELD,
     STOP_GONE,  /* it has ended */
-    STOP_QUIET, /* not stopped: it sleeps in a call (see `sparing`) */
+    STOP_QUIET, /* not stopped: it sleeps in a call */
 };
 
 /* The state of thread number `index`. */

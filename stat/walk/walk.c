@@ -192,15 +192,15 @@ static int hold_process(struct walker *walker,
     struct stop *stop = NULL;
     bool hurried = raise_priority();
     struct unwind unwind;
-    /* The frames of Python are read while its threads are held. */
-    bool sparing = *modules && modules_python(*modules)->runtime == 0;
+    bool python = *modules && modules_python(*modules)->runtime != 0;
     int r;
 
     max_ns = (uint64_t)options->max_stop_ms * 1000000;
     patience_ns = (uint64_t)options->patience_ms * 1000000;
     guard_arm(options->guard, options->max_stop_ms);
     r = stop_new(&stop, walker->stragglers, pid, patience_ns, max_ns / 2,
-                 options->threads_max, sparing, error);
+                 options->threads_max,
+                 python ? STOP_SPARES_SLEEPERS : STOP_SPARES_CALLS, error);
     if (r < 0)
         goto out;
     begin_ns = stop_begin_ns(stop) ? stop_begin_ns(stop) : clock_now_ns();

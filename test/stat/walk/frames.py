@@ -7,13 +7,12 @@ import asyncio
 import json
 import multiprocessing
 import os
+import select
 import sys
 import threading
 import time
 
 stacks = []
-
-
 
 def stack_of(frame):
     stack = []
@@ -74,6 +73,18 @@ def threads():
 
 def child():
     tell(sys._getframe()); time.sleep(1000)
+
+
+def full_pipe():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while os.write(writer, bytes(1 << 16)):
+            pass
+    except BlockingIOError:
+        pass
+    os.set_blocking(writer, True)
+    tell(sys._getframe()); os.write(writer, bytes(1 << 16))
 
 
 async def coroutine():
@@ -141,6 +152,9 @@ CASES = {
         target=child, daemon=True).start() or time.sleep(1000),
     "coroutine": lambda: asyncio.run(coroutine()),
     "lines": lines,
+    "read": lambda: (tell(sys._getframe()), os.read(os.pipe()[0], 1)),
+    "write": full_pipe,
+    "select": lambda: (tell(sys._getframe()), select.select([], [], [])),
     "exec": lambda: exec("tell(sys._getframe()); time.sleep(1000)"),
 }
 

@@ -51,7 +51,7 @@ static _Noreturn void tracer_run(pid_t pid, int to)
     if (interrupts_fail()) {
         byte = stragglers_new(&stragglers) == 0 &&
                        stop_new(&stop, stragglers, pid, 1000000000, PATIENCE_NS,
-                                1, false, &error) == 0
+                                1, STOP_SPARES_NONE, &error) == 0
                    ? '!'
                    : 'x';
         stop_free(stop);
@@ -157,7 +157,7 @@ TEST(a_process_killed_while_half_stopped_has_ended)
     CU_ASSERT_FATAL(killer > 0);
     CU_ASSERT_EQUAL_FATAL(stragglers_new(&stragglers), 0);
     CU_ASSERT_EQUAL_FATAL(stop_new(&stop, stragglers, pid, PATIENCE_NS,
-                                   PATIENCE_NS, 16, false, &error),
+                                   PATIENCE_NS, 16, STOP_SPARES_NONE, &error),
                           0);
     CU_ASSERT(clock_now_ms() - begin_ms < PATIENCE_MS);
     CU_ASSERT_EQUAL(stop_count(stop), 2);
