@@ -370,6 +370,27 @@ static bool is_made_up(const struct code *code)
            strcmp(code->function, "__init__") == 0;
 }
 
+/* Find the frames of importlib that run a module, outermost first: those up to
+ * a call of its function that is there to be removed from tracebacks. */
+static void find_imports(struct thread *thread)
+{
+    static const char *const files[] = {
+        "<frozen importlib._bootstrap>",
+        "<frozen importlib._bootstrap_external>"};
+    size_t first = 0, i;
+
+    for (i = 0; i < thread->count; i++) {
+        const struct python_frame *frame = &thread->frames[i];
+
+        if (strcmp(frame->file, files[0]) != 0 &&
+            strcmp(frame->file, files[1]) != 0)
+            first = i + 1;
+        else if (strcmp(frame->function, "_call_with_frames_removed") == 0)
+            while (first <= i)
+                thread->frames[first++].is_import = true;
+    }
+}
+
 /* Read the frames from `address` on, innermost first, then reverse them. */
 static int read_frames(struct python *python,
                        struct thread *thread,
@@ -401,11 +422,14 @@ static int read_frames(struct python *python,
             0)
             return -ENOMEM;
         thread->frames[thread->count++] = (struct python_frame){
-            code->function, code->file, code->role,
+            code->function,
+            code->file,
+            code->role,
             line_of(code,
                     (int64_t)(number_at(bytes, layout->frame_instruction) -
                               executable - layout->code_code)),
-            layout->frame_is_entry && bytes[layout->frame_is_entry] != 0};
+            layout->frame_is_entry && bytes[layout->frame_is_entry] != 0,
+            false};
     }
     for (i = 0; i < thread->count / 2; i++) {
         struct python_frame swap = thread->frames[i];
@@ -415,6 +439,7 @@ static int read_frames(struct python *python,
     }
     if (thread->count > 0)
         thread->frames[0].is_entry = true;
+    find_imports(thread);
     return 0;
 }
 

@@ -34,6 +34,8 @@ struct python_frame {
     uint32_t line;        /* 0: not known */
     bool is_entry;        /* C has called the interpreter for this frame; it
                              runs the frames after it, up to the next entry */
+    bool is_import;       /* a part of importlib that runs a module: CPython
+                             removes it from its own tracebacks */
 };
 
 struct python; /* opaque */

@@ -324,15 +324,19 @@ static struct frame truncated(struct stacks *stacks,
 /* Append the Python frames of one call of the interpreter, from `*next` on.
  * Returns how many. */
 static size_t add_python_call(struct frame *frames,
+                              const struct stacks *stacks,
                               const struct python_frame *python,
                               size_t python_count,
                               size_t *next)
 {
-    size_t count = 0;
+    size_t count = 0, first = *next;
 
-    while (*next < python_count && (count == 0 || !python[*next].is_entry)) {
+    while (*next < python_count &&
+           (*next == first || !python[*next].is_entry)) {
         const struct python_frame *frame = &python[(*next)++];
 
+        if (frame->is_import && !stacks->options->native)
+            continue;
         frames[count++] = (struct frame){.function = frame->function,
                                          .file = frame->file,
                                          .line = frame->line,
@@ -389,8 +393,8 @@ static ssize_t add_frames(struct stacks *stacks,
         /* Frames are left if a call is in a part of the interpreter that has no
          * symbol. */
         while (left == 0 && next < python_count)
-            count +=
-                add_python_call(frames + count, python, python_count, &next);
+            count += add_python_call(frames + count, stacks, python,
+                                     python_count, &next);
         if (i == kept)
             break;
         if (stack->count > WALK_DEPTH_MAX && i == STACK_OUTER_MAX)
@@ -412,8 +416,8 @@ static ssize_t add_frames(struct stacks *stacks,
         left -= is_own && python_count > 0;
         if (python_count > 0 && is_own && pc >= stacks->place->eval &&
             pc < stacks->place->behind)
-            count +=
-                add_python_call(frames + count, python, python_count, &next);
+            count += add_python_call(frames + count, stacks, python,
+                                     python_count, &next);
     }
     return (ssize_t)count;
 }

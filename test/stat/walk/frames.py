@@ -12,14 +12,17 @@ import sys
 import threading
 import time
 
+IMPORTLIB = "<frozen importlib."
 stacks = []
 
 def stack_of(frame):
     stack = []
     while frame:
         code = frame.f_code
-        stack.insert(0, [code.co_qualname, os.path.basename(code.co_filename),
-                         frame.f_lineno])
+        if not code.co_filename.startswith(IMPORTLIB):
+            stack.insert(0, [code.co_qualname,
+                             os.path.basename(code.co_filename),
+                             frame.f_lineno])
         frame = frame.f_back
     return stack
 
@@ -73,6 +76,16 @@ def threads():
 
 def child():
     tell(sys._getframe()); time.sleep(1000)
+
+
+def module():
+    # A module of that name stands in its own code.
+    sys.path.insert(0, os.path.dirname(sys.argv[2]))
+    with open(os.path.join(sys.path[0], "standing.py"), "w",
+              encoding="utf-8") as file:
+        file.write("import sys, time, __main__ as main\n"
+                   "main.tell(sys._getframe()); time.sleep(1000)\n")
+    import standing
 
 
 def full_pipe():
@@ -152,6 +165,7 @@ CASES = {
         target=child, daemon=True).start() or time.sleep(1000),
     "coroutine": lambda: asyncio.run(coroutine()),
     "lines": lines,
+    "module": module,
     "read": lambda: (tell(sys._getframe()), os.read(os.pipe()[0], 1)),
     "write": full_pipe,
     "select": lambda: (tell(sys._getframe()), select.select([], [], [])),
@@ -171,6 +185,9 @@ def compare(path):
     path = []
     for node in answer["nodes"]:
         frame = answer["frames"][node["frame"]]
+        if frame.get("file", "").startswith(IMPORTLIB):
+            print("shown:", frame)
+            return 1
         del path[node["depth"]:]
         path.append([frame["function"], frame.get("file"), frame.get("line")])
         for end in node.get("ends", []):
