@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "stat/diff/numbering.h"
 #include "stat/list.h"
@@ -174,11 +175,25 @@ static int put_end(struct build *build,
     return r;
 }
 
-/* Add the tree of a look to that of both, except tasks not walked. */
+/* Whether any file has folders: those of Python have, except in looks of an
+ * older version. */
+static bool has_folders(const struct look *look)
+{
+    const struct tree *tree = look->tree;
+
+    for (uint32_t i = 0; i < tree->frame_count; i++)
+        if (strchr(tree->strings[tree->frames[i].file], '/'))
+            return true;
+    return false;
+}
+
+/* Add the tree of a look to that of both, except tasks not walked; if `bare`,
+ * its files without folders. */
 static int put_look(struct build *build,
                     const struct diff *diff,
                     enum diff_side side,
-                    const uint32_t *tasks)
+                    const uint32_t *tasks,
+                    bool bare)
 {
     const struct tree *tree = diff->looks[side]->tree;
     uint32_t above[TREE_DEPTH_MAX + 1]; /* the parent at each depth */
@@ -189,7 +204,9 @@ static int put_look(struct build *build,
     for (node = 0; r == 0 && node < tree->node_count; node++) {
         struct frame frame = tree_frame(tree, tree->nodes[node].frame);
         uint32_t depth = tree->nodes[node].depth;
+        const char *slash = bare ? strrchr(frame.file, '/') : NULL;
 
+        frame.file = slash ? slash + 1 : frame.file;
         r = build_node(build, &above[depth + 1], above[depth], &frame);
         for (; r == 0 && end < tree->end_count && tree->ends[end].node == node;
              end++)
@@ -209,6 +226,7 @@ static int join_looks(struct diff *diff, uint32_t *const *tasks)
         .hosts = 1, .samples = 1, .full = a->full && b->full};
     struct tasks_range range = {0, 2 * diff->count - 1};
     struct tree_progress progress = {.moved = 1, .seen = 1};
+    bool bare = has_folders(a) != has_folders(b);
     struct build *build = NULL;
     int r;
 
@@ -219,9 +237,9 @@ static int join_looks(struct diff *diff, uint32_t *const *tasks)
     if (r == 0)
         r = build_progress(build, &progress);
     if (r == 0)
-        r = put_look(build, diff, DIFF_A, tasks[DIFF_A]);
+        r = put_look(build, diff, DIFF_A, tasks[DIFF_A], bare);
     if (r == 0)
-        r = put_look(build, diff, DIFF_B, tasks[DIFF_B]);
+        r = put_look(build, diff, DIFF_B, tasks[DIFF_B], bare);
     if (r == 0)
         r = build_tree(&diff->tree, build, 0);
     if (r == 0)

@@ -133,7 +133,7 @@ static bool is_same(const struct report *a,
 {
     return strcmp(report_function(a, node_a), report_function(b, node_b)) ==
                0 &&
-           strcmp(report_file(a, node_a), report_file(b, node_b)) == 0;
+           strcmp(report_path(a, node_a), report_path(b, node_b)) == 0;
 }
 
 /* Find a sibling from `first` on, before `behind`, that is the same function as

@@ -8,6 +8,7 @@
 
 #include "stat/list.h"
 #include "stat/show/columns.h"
+#include "stat/show/folders.h"
 #include "stat/show/judgement.h"
 #include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
@@ -23,6 +24,14 @@ const char *report_function(const struct report *report, uint32_t node)
 }
 
 const char *report_file(const struct report *report, uint32_t node)
+{
+    uint32_t string =
+        report->tree->frames[report->tree->nodes[node].frame].file;
+
+    return report->tree->strings[string] + report->folders[string];
+}
+
+const char *report_path(const struct report *report, uint32_t node)
 {
     const struct tree *tree = report->tree;
 
@@ -423,6 +432,9 @@ int report_new(struct report **out,
         report->first_end[i] = tree->end_count;
     while (end-- > 0)
         report->first_end[tree->ends[end].node] = end;
+    r = folders_find(&report->folders, tree);
+    if (r < 0)
+        goto out;
     find_above(report);
     find_shown(report);
     count_threads(report);
@@ -480,6 +492,7 @@ void report_free(struct report *report)
     tasks_free(report->unknown);
     classes_free(report->classes);
     free(report->under);
+    free(report->folders);
     free(report->first_end);
     free(report->above);
     free(report->shown);

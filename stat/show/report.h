@@ -55,6 +55,7 @@ struct report {
     const struct tree *tree;
     struct classes *classes;
     struct tasks **under;   /* by node: tasks at or below it */
+    uint32_t *folders;      /* by string: see folders.h */
     uint32_t *first_end;    /* by node; the tree's end_count if it has none */
     uint32_t *above;        /* by node: its parent; at the top level: itself */
     uint32_t *shown;        /* by node: itself, or if it is inside a call of a
@@ -127,9 +128,11 @@ uint64_t report_threads(const struct report *report, const struct tasks *tasks);
 /* The word for a task: "rank", if all task numbers are ranks, or "task". */
 const char *report_noun(const struct report *report);
 
-/* The function, file and line of `node`; borrowed. */
+/* The function, file and line of `node`, the file as it is shown or with all its
+ * folders; borrowed. */
 const char *report_function(const struct report *report, uint32_t node);
 const char *report_file(const struct report *report, uint32_t node);
+const char *report_path(const struct report *report, uint32_t node);
 uint32_t report_line(const struct report *report, uint32_t node);
 
 /* The top-level node that `node` is or is below. */

@@ -49,7 +49,7 @@
 struct frame {
     const char *function; /* "module+0xoffset" if there is no name; a note such
                              as "[truncated]" is in brackets */
-    const char *file;     /* without folders; "" if not known */
+    const char *file;     /* of Python with folders; "" if not known */
     uint32_t line;        /* 0 if not known, or several */
     const char *module;   /* its identity, a space, and its path; or a role */
     uint64_t offset;      /* from the beginning of the module */

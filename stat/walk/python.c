@@ -236,16 +236,6 @@ static void code_free(struct code *code)
     free(code);
 }
 
-/* The part of `path` after the last slash; `path` is freed. */
-static char *base_name(char *path)
-{
-    char *slash = path ? strrchr(path, '/') : NULL;
-
-    if (slash)
-        memmove(path, slash + 1, strlen(slash));
-    return path;
-}
-
 /* Whether `path` ends in `end`. */
 static bool ends_in(const char *path, const char *end)
 {
@@ -291,7 +281,6 @@ static const struct code *code_at(struct python *python, uint64_t address)
     code->function = read_text(python, number_at(bytes, layout->code_name));
     code->file = read_text(python, number_at(bytes, layout->code_file));
     code->role = code->file ? role_of_file(code->file) : ROLE_PROGRAM;
-    code->file = base_name(code->file);
     memcpy(&first_line, bytes + layout->code_first_line, sizeof(first_line));
     code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
     if (code->function && code->file) {

@@ -29,7 +29,7 @@ struct python_place {
 /* One frame of the program. Strings live as long as their `struct python`. */
 struct python_frame {
     const char *function; /* with its class, such as "Worker.run" */
-    const char *file;     /* without folders */
+    const char *file;     /* with folders, of a long path the end */
     enum role role;       /* ROLE_PROGRAM, ROLE_PYTHON or ROLE_COLLECTIVE */
     uint32_t line;        /* 0: not known */
     bool is_entry;        /* C has called the interpreter for this frame; it

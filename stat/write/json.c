@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stat/show/edges.h"
+#include "stat/show/folders.h"
 #include "stat/show/movers.h"
 #include "stat/show/origin.h"
 #include "stat/show/short.h"
@@ -210,10 +211,27 @@ static int write_short(FILE *file, const struct tree *tree, uint32_t frame)
     return 0;
 }
 
+/* Write the file of a frame, and how pictures show it, which begins behind
+ * `folders` bytes. */
+static void write_source(FILE *file, const char *path, uint32_t folders)
+{
+    if (!path[0])
+        return;
+    fputc(',', file);
+    write_string(file, "file", path);
+    if (folders == 0)
+        return;
+    fputc(',', file);
+    write_string(file, "short_file", path + folders);
+}
+
 int json_write_frames(FILE *file, const struct tree *tree)
 {
-    int r = 0;
+    uint32_t *folders;
+    int r = folders_find(&folders, tree);
 
+    if (r < 0)
+        return r;
     fputs(",\n\"frames\":[", file);
     for (uint32_t i = 0; r == 0 && i < tree->frame_count; i++) {
         const struct tree_frame *frame = &tree->frames[i];
@@ -222,10 +240,7 @@ int json_write_frames(FILE *file, const struct tree *tree)
         escape_function(file, tree, i, escape_json);
         fputs(frame->not_walked ? "\",\"not_walked\":true" : "\"", file);
         r = write_short(file, tree, i);
-        if (tree->strings[frame->file][0]) {
-            fputc(',', file);
-            write_string(file, "file", tree->strings[frame->file]);
-        }
+        write_source(file, tree->strings[frame->file], folders[frame->file]);
         if (frame->line)
             fprintf(file, ",\"line\":%u", frame->line);
         if (tree->strings[frame->module][0]) {
@@ -237,6 +252,7 @@ int json_write_frames(FILE *file, const struct tree *tree)
         fputc('}', file);
     }
     fputs("]", file);
+    free(folders);
     return r;
 }
 

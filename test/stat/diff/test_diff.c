@@ -308,6 +308,33 @@ TEST(moves_are_those_of_each_task)
     }
 }
 
+/* Looks of an older version have files without folders: the same file. */
+TEST(files_without_folders_are_those_with)
+{
+    static const char *const texts[] = {
+        HEAD SETS "\"frames\":[{\"function\":\"main\",\"file\":\"t.py\"},"
+                  "{\"function\":\"f\",\"file\":\"t.py\"}]," NODES TAIL,
+        HEAD SETS "\"frames\":[{\"function\":\"main\",\"file\":\"/x/t.py\"},"
+                  "{\"function\":\"f\",\"file\":\"/x/t.py\"}]," NODES TAIL,
+        HEAD SETS "\"frames\":[{\"function\":\"main\",\"file\":\"/x/t.py\"},"
+                  "{\"function\":\"f\",\"file\":\"/y/t.py\"}]," NODES TAIL};
+    static const uint32_t same[3][3] = {{3, 3, 3}, {3, 3, 1}, {3, 1, 3}};
+
+    for (int i = 0; i < 9; i++) {
+        struct look *a, *b;
+        struct cop_error error;
+        struct diff *diff;
+
+        CHECK_OK(read_look(&a, texts[i / 3]));
+        CHECK_OK(read_look(&b, texts[i % 3]));
+        CHECK_OK(diff_new(&diff, a, b, &error));
+        CU_ASSERT_EQUAL(tasks_count(diff->unchanged), same[i / 3][i % 3]);
+        diff_free(diff);
+        look_free(a);
+        look_free(b);
+    }
+}
+
 /* Without ranks, a task is identified by its process; with ranks, by its rank.
  */
 TEST(tasks_are_processes_or_ranks)

@@ -221,6 +221,47 @@ TEST(judgements_name_the_line_of_a_call)
     free(text);
 }
 
+/* Of a path as many folders are shown as tell it from those of the same name:
+ * here a module in two folders, and one that is in a folder or in none. */
+TEST(files_of_one_name_are_shown_with_folders)
+{
+    static const char *const files[][2] = {{"/job/train.py", "train.py"},
+                                           {"/job/a/utils.py", "a/utils.py"},
+                                           {"/job/ba/utils.py", "ba/utils.py"},
+                                           {"/job/my_utils.py", "my_utils.py"},
+                                           {"/x/c/io.py", "x/c/io.py"},
+                                           {"/y/c/io.py", "y/c/io.py"},
+                                           {"d/io.py", "d/io.py"},
+                                           {"/z/net.py", "z/net.py"},
+                                           {"net.py", "net.py"},
+                                           {"/net.py", "/net.py"},
+                                           {"<string>", "<string>"},
+                                           {"ring.c", "ring.c"}};
+    size_t count = sizeof(files) / sizeof(files[0]), found = 0;
+    struct report_source source = {.hosts = 1, .samples = 1};
+    struct frame frames[sizeof(files) / sizeof(files[0])];
+    struct tree *tree = NULL;
+    struct traces *traces;
+    struct report *report;
+
+    for (size_t i = 0; i < count; i++)
+        frames[i] = (struct frame){"f", files[i][0], 7, "", 0, false};
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, count));
+    tree = settled(with_sample(tree, traces, 0));
+    traces_free(traces);
+    CHECK_OK(report_new(&report, tree, &source));
+    for (uint32_t node = 0; node < tree->node_count; node++)
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(report_path(report, node), files[i][0]) == 0) {
+                CU_ASSERT_STRING_EQUAL(report_file(report, node), files[i][1]);
+                found++;
+            }
+    CU_ASSERT_EQUAL(found, count);
+    report_free(report);
+    tree_free(tree);
+}
+
 /* A task that has ended cannot move: the judgement is about the others. */
 TEST(judgements_say_that_others_have_not_moved)
 {

@@ -20,8 +20,7 @@ def stack_of(frame):
     while frame:
         code = frame.f_code
         if not code.co_filename.startswith(IMPORTLIB):
-            stack.insert(0, [code.co_qualname,
-                             os.path.basename(code.co_filename),
+            stack.insert(0, [code.co_qualname, code.co_filename,
                              frame.f_lineno])
         frame = frame.f_back
     return stack

@@ -143,7 +143,7 @@ static void check_frames(size_t expected)
     CU_ASSERT_EQUAL_FATAL(count, expected);
     for (size_t i = 0; i < count; i++) {
         CU_ASSERT_STRING_EQUAL(frames[i].function, "g\xc5\x99");
-        CU_ASSERT_STRING_EQUAL(frames[i].file, "run.py");
+        CU_ASSERT_STRING_EQUAL(frames[i].file, "/x/run.py");
         CU_ASSERT_EQUAL(frames[i].line, 11 + i);
         CU_ASSERT_TRUE(frames[i].is_entry);
     }
