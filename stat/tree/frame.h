@@ -35,6 +35,11 @@
  * and the reason may follow, and "]". */
 #define FRAME_TRUNCATED "[truncated"
 
+/* Below the stack of a thread of Python: in the middle of the note that it waits
+ * for the global lock of another one; it runs the garbage collector. */
+#define FRAME_GIL       " waits for the GIL, which thread "
+#define FRAME_COLLECTOR "[garbage collector]"
+
 /* The note in place of the middle of a very deep stack. It has no number of
  * frames, so that tasks that differ only in that are alike. */
 #define FRAME_CUT "[frames cut]"

@@ -7,8 +7,12 @@
 
 static const struct layout layout_3_11 = {
     .runtime_interpreters = 40,
+    .runtime_gil = 360,
     .interpreter_next = 0,
     .interpreter_threads = 16,
+    .interpreter_collecting = 848,
+    .gil_locked = 16,
+    .gil_holder = 8,
     .thread_next = 8,
     .thread_native_id = 160,
     .thread_frame = 56,
@@ -37,6 +41,10 @@ static const struct layout layout_3_12 = {
     .runtime_interpreters = 40,
     .interpreter_next = 0,
     .interpreter_threads = 72,
+    .interpreter_collecting = 312,
+    .interpreter_gil = 384,
+    .gil_locked = 16,
+    .gil_holder = 8,
     .thread_next = 8,
     .thread_native_id = 144,
     .thread_frame = 56,
@@ -64,16 +72,16 @@ static const struct layout layout_3_12 = {
  * layout (_Py_DebugOffsets). Here are the indexes of its groups. */
 struct described {
     uint64_t version; /* its upper two bytes */
-    unsigned thread, frame, code, bytes, text;
+    unsigned collector, gil, thread, frame, code, bytes, text, collecting;
 };
 
 static const struct described described[] = {
-    {0x030d, 19, 28, 34, 64, 67},
-    {0x030e, 22, 31, 39, 74, 77},
+    {0x030d, 10, 14, 19, 28, 34, 64, 67, 72},
+    {0x030e, 11, 15, 22, 31, 39, 74, 77, 82},
 };
 
 /* How many of these numbers are read. */
-#define NUMBERS 81
+#define NUMBERS 83
 
 /* The indexes that are the same in all versions. */
 enum {
@@ -91,6 +99,7 @@ static bool read_layout(struct layout *layout,
                         const struct described *where)
 {
     uint64_t numbers[NUMBERS];
+    const uint64_t *gil = numbers + where->gil;
     const uint64_t *thread = numbers + where->thread;
     const uint64_t *frame = numbers + where->frame;
     const uint64_t *code = numbers + where->code;
@@ -105,6 +114,11 @@ static bool read_layout(struct layout *layout,
         .runtime_interpreters = numbers[NUMBER_INTERPRETERS],
         .interpreter_next = numbers[NUMBER_INTERPRETER_NEXT],
         .interpreter_threads = numbers[NUMBER_INTERPRETER_THREADS],
+        .interpreter_collecting =
+            numbers[where->collector] + numbers[where->collecting],
+        .interpreter_gil = gil[0],
+        .gil_locked = gil[3] - gil[1],
+        .gil_holder = gil[4] - gil[1],
         .thread_next = thread[2],
         .thread_frame = thread[4],
         .thread_native_id = thread[6],

@@ -14,7 +14,10 @@
 /* The offsets in bytes of the members that are read, in their structs. */
 struct layout {
     uint64_t runtime_interpreters;
-    uint64_t interpreter_next, interpreter_threads;
+    uint64_t interpreter_next, interpreter_threads, interpreter_collecting;
+    uint64_t runtime_gil;     /* of the runtime's own lock, ... */
+    uint64_t interpreter_gil; /* ... or if that is 0, of a pointer to one */
+    uint64_t gil_locked, gil_holder;
     uint64_t thread_next, thread_native_id, thread_frame;
     bool frame_is_behind; /* thread_frame points to a struct with ... */
     uint64_t frame_at;    /* ... the pointer to the frame at this offset */

@@ -27,6 +27,9 @@
  * from C. */
 #define OWNED_BY_C 3
 
+/* Bytes of a global lock. */
+#define GIL_SIZE 208
+
 /* Low bits of a pointer in a frame that are not part of it, from 3.14 on. */
 #define POINTER_TAGS UINT64_C(3)
 
@@ -49,6 +52,13 @@ struct thread {
     size_t count;
 };
 
+/* The global lock and the garbage collector of an interpreter. */
+struct gil {
+    uint64_t address;
+    pid_t holder; /* 0: none, or not known */
+    bool collects;
+};
+
 struct python {
     pid_t pid;
     uint64_t deadline_ns;
@@ -56,6 +66,8 @@ struct python {
     size_t lines_size; /* of all line tables together */
     struct code *codes;
     struct thread *threads;
+    struct gil gils[INTERPRETERS_MAX];
+    size_t gil_count;
 };
 
 /* ---- where the interpreter is ---- */
@@ -461,6 +473,36 @@ static int read_thread(struct python *python, uint64_t address)
     return read_frames(python, thread, frame);
 }
 
+/* Read who holds the global lock of an interpreter, and whether its garbage
+ * collector runs. */
+static void read_gil(struct python *python,
+                     uint64_t runtime,
+                     uint64_t interpreter)
+{
+    const struct layout *layout = &python->layout;
+    struct gil *gil = &python->gils[python->gil_count++];
+    uint64_t holder, number = 0;
+    int32_t collects = 0, locked = 0;
+
+    gil->address =
+        layout->runtime_gil
+            ? runtime + layout->runtime_gil
+            : read_pointer(python, interpreter + layout->interpreter_gil);
+    if (memory_read(python->pid, gil->address + layout->gil_locked, &locked,
+                    sizeof(locked)) &&
+        locked == 1) {
+        holder = read_pointer(python, gil->address + layout->gil_holder);
+        number = holder
+                     ? read_pointer(python, holder + layout->thread_native_id)
+                     : 0;
+    }
+    gil->holder = number <= INT32_MAX ? (pid_t)number : 0;
+    gil->collects =
+        memory_read(python->pid, interpreter + layout->interpreter_collecting,
+                    &collects, sizeof(collects)) &&
+        collects == 1;
+}
+
 bool python_is_known(const struct python_place *place)
 {
     struct layout layout;
@@ -492,6 +534,7 @@ int python_read(struct python **out,
                                            python->layout.runtime_interpreters);
     for (size_t interpreters = 0;
          interpreter && interpreters < INTERPRETERS_MAX; interpreters++) {
+        read_gil(python, place->runtime, interpreter);
         thread = read_pointer(python,
                               interpreter + python->layout.interpreter_threads);
         for (threads = 0;
@@ -515,6 +558,27 @@ int python_read(struct python **out,
 out:
     python_free(python);
     return r;
+}
+
+bool python_is_gil(const struct python *python, uint64_t address, pid_t *holder)
+{
+    for (size_t i = 0; python && i < python->gil_count; i++) {
+        const struct gil *gil = &python->gils[i];
+
+        if (gil->address == 0 || address - gil->address >= GIL_SIZE)
+            continue;
+        *holder = gil->holder;
+        return true;
+    }
+    return false;
+}
+
+bool python_collects(const struct python *python, pid_t tid)
+{
+    for (size_t i = 0; python && i < python->gil_count; i++)
+        if (python->gils[i].collects && python->gils[i].holder == tid)
+            return true;
+    return false;
 }
 
 void python_free(struct python *python)

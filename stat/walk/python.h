@@ -57,6 +57,17 @@ int python_read(struct python **out,
                 const struct python_place *place,
                 uint64_t deadline_ns);
 
+/* Whether `address` is in the global lock of an interpreter: a thread that waits
+ * there waits for the lock. `*holder` becomes the thread that holds it, by its
+ * id in its own process; 0: none, or not known. */
+bool python_is_gil(const struct python *python,
+                   uint64_t address,
+                   pid_t *holder);
+
+/* Whether the garbage collector runs, and thread `tid`, by its id in its own
+ * process, holds the global lock. */
+bool python_collects(const struct python *python, pid_t tid);
+
 /* Free `python`. NULL is fine. */
 void python_free(struct python *python);
 

@@ -18,7 +18,7 @@
 #include "stat/walk/waits.h"
 
 /* Most frames of a stack that are notes, or a call that has jumped. */
-#define NOTES_MAX 9
+#define NOTES_MAX 11
 
 /* Longest note. */
 #define NOTE_SIZE (THREAD_PLACE_SIZE + 64)
@@ -453,6 +453,30 @@ static int add_waits(struct stacks *stacks,
     return count;
 }
 
+/* Append notes on the interpreter's global lock and its garbage collector, for a
+ * thread with the id `inner` in its own process. Returns how many. */
+static size_t add_python_notes(struct stacks *stacks,
+                               struct frame *frames,
+                               const struct stack *stack,
+                               pid_t inner)
+{
+    pid_t holder = 0;
+    size_t count = 0;
+
+    if (python_collects(stacks->python, inner))
+        frames[count++] = FRAME_NOTE(FRAME_COLLECTOR);
+    if (!stack->waits ||
+        !python_is_gil(stacks->python, waits_address(stack->waits), &holder))
+        return count;
+    /* In a container the holder's id here is not known. */
+    if (inner == stack->tid && holder > 0 && holder != inner)
+        frames[count++] = note(stacks, "[thread %d" FRAME_GIL "%d holds]",
+                               (int)inner, (int)holder);
+    else
+        frames[count++] = FRAME_NOTE("[waits for the GIL]");
+    return count;
+}
+
 /* Turn the addresses of one stack into frames and pass them on. */
 static int stack_pass(struct stacks *stacks,
                       const struct stack *stack,
@@ -463,6 +487,8 @@ static int stack_pass(struct stacks *stacks,
                       void *arg)
 {
     size_t kept = stack_kept(stack);
+    pid_t inner =
+        stacks->python ? thread_inner_tid(stacks->pid, stack->tid) : 0;
     const struct python_frame *python = NULL;
     size_t python_count = 0, count;
     struct frame *frames;
@@ -471,9 +497,7 @@ static int stack_pass(struct stacks *stacks,
     int r;
 
     if (stacks->python)
-        python = python_frames(stacks->python,
-                               thread_inner_tid(stacks->pid, stack->tid),
-                               &python_count);
+        python = python_frames(stacks->python, inner, &python_count);
     frames = calloc(kept + python_count + NOTES_MAX, sizeof(*frames));
     if (!frames)
         return -ENOMEM;
@@ -492,6 +516,7 @@ static int stack_pass(struct stacks *stacks,
     if (r < 0)
         goto out;
     count += (size_t)r;
+    count += add_python_notes(stacks, frames + count, stack, inner);
     state = states_note(stacks->states, stack->tid);
     if (state)
         frames[count++] = FRAME_NOTE(state);

@@ -135,6 +135,11 @@ void waits_take_memory(struct waits *waits, pid_t pid)
         take_stack(waits, pid, bottom);
 }
 
+uint64_t waits_address(const struct waits *waits)
+{
+    return waits->waits_at;
+}
+
 /* Most calling functions examined for one thread: each may need several
  * arguments of the call above it. */
 #define CALLERS_MAX 16

@@ -7,6 +7,7 @@
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "stat/walk/kinds.h"
@@ -32,6 +33,10 @@ void waits_take_frame(struct waits *waits, Dwfl_Frame *state);
 
 /* Take the innermost part of the stack, and the mutex it may wait for. */
 void waits_take_memory(struct waits *waits, pid_t pid);
+
+/* The first argument of the system call in which the thread is, if it is in one:
+ * for a lock, its address. */
+uint64_t waits_address(const struct waits *waits);
 
 /* Find what the thread waits for, as notes to put below its stack, such as
  * "[thread 18 waits for thread 17]", or "[all of 2 requests]", "[tag 7]" and

@@ -26,6 +26,8 @@ TEST(notes_are_read)
         {"[stuck in nfs_wait]", {NOTE_OTHER, {0, 0}}},
         {"[sleeping]", {NOTE_NOWHERE, {0, 0}}},
         {"[exited]", {NOTE_ENDED, {0, 0}}},
+        {"[thread 8 waits for the GIL, which thread 7 holds]",
+         {NOTE_THREAD, {8, 7}}},
         {"[zombie: killed by SIGSEGV]", {NOTE_ENDED, {0, 0}}},
         {"[thread 12 waits for thread 7]", {NOTE_THREAD, {12, 7}}},
         {"[tag 2147483647]", {NOTE_TAG, {2147483647, 0}}},

@@ -21,6 +21,8 @@ int _PyEval_EvalFrameDefault(void)
 int main(int argc, char **argv)
 {
     _PyRuntime[5] = (uint64_t)(uintptr_t)interpreter;
+    _PyRuntime[46] = argc > 1 ? FAR : (uint64_t)(uintptr_t)_PyRuntime;
+    _PyRuntime[47] = 1; /* "the global lock is held" */
     interpreter[0] = (uint64_t)(uintptr_t)interpreter; /* the next one */
     interpreter[2] = (uint64_t)(uintptr_t)thread;
     thread[1] = (uint64_t)(uintptr_t)thread; /* the next one */

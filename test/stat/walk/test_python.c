@@ -128,17 +128,24 @@ static void fake_frame(unsigned i, unsigned tag, unsigned owner, unsigned at)
     put(fake.frames[i], OWNER_AT, owner);
 }
 
-/* Read the frames, and check their number and content. */
-static void check_frames(size_t expected)
+static struct python *check_read(void)
 {
     const struct python_place place = {.pid = getpid(),
                                        .runtime = address(fake.numbers),
                                        .version = address(&version)};
-    const struct python_frame *frames;
     struct python *python = NULL;
-    size_t count = 0;
 
     CU_ASSERT_EQUAL_FATAL(python_read(&python, &place, UINT64_MAX), 0);
+    return python;
+}
+
+/* Read the frames, and check their number and content. */
+static void check_frames(size_t expected)
+{
+    struct python *python = check_read();
+    const struct python_frame *frames;
+    size_t count = 0;
+
     frames = python_frames(python, TID, &count);
     CU_ASSERT_EQUAL_FATAL(count, expected);
     for (size_t i = 0; i < count; i++) {
@@ -166,6 +173,48 @@ TEST(those_of_3_14_are_elsewhere_and_its_pointers_have_tags)
     fake_frame(1, 1, 4, 0);
     fake_frame(2, 0, 1, 0);
     check_frames(2);
+}
+
+/* Who holds the global lock, and whether the collector runs, by the numbers of
+ * each version; a lock that nobody holds keeps its last holder. */
+TEST(the_holder_of_the_global_lock_is_found)
+{
+    static const struct {
+        unsigned long version;
+        unsigned collector, gil, collecting, kind, groups[5];
+    } versions[] = {{0x030d00f0, 10, 14, 72, 2, {19, 28, 34, 64, 67}},
+                    {0x030e00f0, 11, 15, 82, 16, {22, 31, 39, 74, 77}}};
+    static uint64_t lock[32];
+    pid_t holder;
+
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned at = versions[i / 2].gil;
+        const bool locked = i % 2;
+        struct python *python;
+
+        fake_begin(versions[i / 2].version, versions[i / 2].groups,
+                   versions[i / 2].kind);
+        fake_frame(0, 0, 0, 0);
+        fake.numbers[versions[i / 2].collector] = 48;
+        fake.numbers[versions[i / 2].collecting] = 8;
+        fake.numbers[at] = 64;
+        fake.numbers[at + 1] = 512;
+        fake.numbers[at + 3] = 512 + 16;
+        fake.numbers[at + 4] = 512 + 8;
+        put(fake.interpreter, 56, locked);
+        put(fake.interpreter, 64, address(lock));
+        put(lock, 8, address(fake.thread));
+        put(lock, 16, locked);
+        python = check_read();
+        holder = -1;
+        CU_ASSERT(python_is_gil(python, address(lock) + 40, &holder));
+        CU_ASSERT_EQUAL(holder, locked ? TID : 0);
+        CU_ASSERT(!python_is_gil(python, address(lock) - 1, &holder));
+        CU_ASSERT(!python_is_gil(python, address(lock) + 208, &holder));
+        CU_ASSERT_EQUAL(python_collects(python, TID), locked);
+        CU_ASSERT(!python_collects(python, TID + 1));
+        python_free(python);
+    }
 }
 
 /* If a constructor is called often, the interpreter calls it through code that
