@@ -64,11 +64,15 @@ void follow_say(const char *line)
 /* Whether no task is left that can move. */
 static bool is_over(const struct tree *tree)
 {
+    uint32_t top = 0;
+
     for (uint32_t i = 0; i < tree->end_count; i++) {
         uint32_t node = tree->ends[i].node;
 
+        while (node - top >= tree->nodes[top].size)
+            top += tree->nodes[top].size;
         if (!tree_is_not_walked(tree, node) &&
-            tree_note(tree, node) != NOTE_ENDED)
+            tree_note(tree, top) != NOTE_ENDED)
             return false;
     }
     return true;

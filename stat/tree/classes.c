@@ -65,6 +65,9 @@ static void find_places(struct sweep *sweep,
 
         if (ends == CLASSES_CALLS)
             behind = runtime_behind(tree, node);
+        /* Where a process was that has ended makes no difference. */
+        if (top->depth == 0 && tree_note(tree, node) == NOTE_ENDED)
+            behind = node + top->size;
         if (ends == CLASSES_CALLS && top->depth <= outer) {
             bool before = runtime_is_before(tree, node);
 

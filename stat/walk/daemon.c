@@ -11,6 +11,7 @@
 #include "stat/job/targets.h"
 #include "stat/list.h"
 #include "stat/request.h"
+#include "stat/tree/note.h"
 #include "stat/tree/tree.h"
 #include "stat/walk/guard.h"
 #include "stat/walk/motion.h"
@@ -77,6 +78,9 @@ static int take_stack(void *arg,
     struct frame below[WALK_DEPTH_MAX + 1];
     int r;
 
+    if (count == 1 && !daemon->helper &&
+        note_read(frames[0].function).kind == NOTE_ENDED)
+        return traces_end(daemon->traces, daemon->task, frames[0].function);
     r = motion_evidence(&evidence, daemon->motion, walker_kinds(daemon->walker),
                         walker_names(daemon->walker), tid, frames, count);
     if (r < 0)
@@ -109,10 +113,10 @@ static const char *reason_in(const char *text)
  * If `ended`, an earlier sample walked it, and it has ended. */
 static int take_failure(struct daemon *daemon, const char *text, bool ended)
 {
-    struct frame frame =
-        ended ? FRAME_NOTE(FRAME_EXITED) : FRAME_NOT_WALKED(reason_in(text));
+    struct frame frame = FRAME_NOT_WALKED(reason_in(text));
 
-    return traces_add(daemon->traces, daemon->task, &frame, 1);
+    return ended ? traces_end(daemon->traces, daemon->task, FRAME_EXITED)
+                 : traces_add(daemon->traces, daemon->task, &frame, 1);
 }
 
 /* Release late threads that have stopped, and tell the guard whether more are

@@ -10,13 +10,13 @@
 #include "stat/list.h"
 #include "stat/table.h"
 #include "stat/tree/build.h"
+#include "stat/tree/note.h"
 #include "stat/walk/stays.h"
 
 /* How many stacks are kept before unneeded ones are freed. */
 #define STACKS_MIN 64
 
-/* A frame of a kept stack; without padding, since stacks are compared as
- * bytes. */
+/* A frame of a kept stack, without padding: stacks are compared as bytes. */
 struct place {
     const char *function;
     const char *file;
@@ -280,6 +280,29 @@ int traces_add(struct traces *traces,
         &(struct evidence){.decisive = count, .weight = WEIGHT_NATIVE});
 }
 
+static struct frame frame_of(const struct place *place)
+{
+    return (struct frame){place->function, place->file,   place->line,
+                          place->module,   place->offset, place->not_walked};
+}
+
+int traces_end(struct traces *traces, uint32_t task, const char *note)
+{
+    struct frame frames[TREE_DEPTH_MAX] = {FRAME_NOTE(note)};
+    const struct seen *seen = seen_of(traces, task);
+    const struct stack *was = NULL;
+    size_t count = 1;
+
+    for (uint32_t i = 0; seen && !was && i < seen->count; i++)
+        if (seen->spots[i].before > 0)
+            was = seen->spots[i].stack;
+    for (uint32_t i = 0; was && i < was->count && count < TREE_DEPTH_MAX; i++)
+        if (!was->places[i].not_walked &&
+            note_read(was->places[i].function).kind != NOTE_ENDED)
+            frames[count++] = frame_of(&was->places[i]);
+    return traces_add(traces, task, frames, count);
+}
+
 /* A time in microseconds, rounded up to a few significant bits, so that the
  * longest of several times does not increase often. */
 static uint32_t rounded_us(uint64_t ns)
@@ -351,7 +374,6 @@ static int seen_move(struct seen *seen, uint32_t still)
 
     for (i = 0; i < seen->count; i++)
         threads += seen->spots[i].now;
-
     for (i = 0; r == 0 && i < seen->count; i++) {
         struct spot *spot = &seen->spots[i];
 
@@ -453,12 +475,9 @@ static int put_stack(struct build *build,
     int r = 0;
 
     for (i = 0; r == 0 && i < stack->count; i++) {
-        const struct place *place = &stack->places[i];
+        struct frame frame = frame_of(&stack->places[i]);
 
-        r = build_node(build, node, parent,
-                       &(struct frame){place->function, place->file,
-                                       place->line, place->module,
-                                       place->offset, place->not_walked});
+        r = build_node(build, node, parent, &frame);
         parent = *node;
     }
     return r;

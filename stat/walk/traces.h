@@ -48,6 +48,11 @@ int traces_add_thread(struct traces *traces,
                       size_t count,
                       const struct evidence *evidence);
 
+/* Add a task that has ended: a stack of `note`, such as "[exited]", and below it
+ * where its first thread was in the previous sample, if it was there. Returns 0
+ * or -ENOMEM. */
+int traces_end(struct traces *traces, uint32_t task, const char *note);
+
 /* Note that task `task` was stopped for `ns` nanoseconds in the present sample.
  * Returns 0 or -ENOMEM. */
 int traces_stopped(struct traces *traces, uint32_t task, uint64_t ns);

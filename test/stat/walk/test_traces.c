@@ -220,3 +220,39 @@ TEST(threads_of_libraries_do_not_move_a_program)
     tree_free(tree);
     traces_free(traces);
 }
+
+/* Below the note of a task that has ended is where it was; a later note takes
+ * its place. A task that was not there before has only the note. */
+TEST(a_task_that_has_ended_is_where_it_was)
+{
+    static const char *const notes[] = {"[zombie: killed by SIGKILL]",
+                                        FRAME_EXITED, FRAME_EXITED};
+    const struct frame frames[] = {{"main", "a.c", 3, "", 0, false},
+                                   {"solve", "a.c", 7, "", 0, false}};
+    const struct frame missing = FRAME_NOT_WALKED("not permitted");
+    struct traces *traces = NULL;
+    struct tree *tree;
+
+    CHECK_OK(traces_new(&traces));
+    CHECK_OK(traces_add(traces, 0, frames, 2));
+    CHECK_OK(traces_add(traces, 1, &missing, 1));
+    CHECK_OK(traces_sample(&tree, traces, 0));
+    tree_free(tree);
+    traces_forget(traces);
+    for (size_t i = 0; i < 3; i++) {
+        for (uint32_t task = 0; task < 3; task++)
+            CHECK_OK(traces_end(traces, task, notes[i]));
+        CHECK_OK(traces_sample(&tree, traces, 0));
+        CU_ASSERT_EQUAL(tree->node_count, i < 2 ? 3 : 0);
+        for (uint32_t end = 0; end < tree->end_count; end++) {
+            uint32_t node = tree->ends[end].node;
+
+            CU_ASSERT_STRING_EQUAL(tree_function(tree, 0), notes[i]);
+            CU_ASSERT_EQUAL(node == 2, tasks_has(tree->ends[end].tasks, 0));
+            CU_ASSERT_STRING_EQUAL(tree_function(tree, node),
+                                   node == 2 ? "solve" : notes[i]);
+        }
+        tree_free(tree);
+    }
+    traces_free(traces);
+}
