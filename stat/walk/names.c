@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "stat/table.h"
+#include "stat/walk/closure.h"
 #include "stat/walk/provider.h"
 #include "stat/walk/source.h"
 #include "stat/walk/symbol.h"
@@ -38,6 +39,8 @@ struct known {
 
 struct names {
     struct known *modules;
+    struct closure *closure;      /* of the session that was asked last; ... */
+    const struct modules *closed; /* ... only compared: which that is */
     bool opens_files;
 };
 
@@ -92,6 +95,7 @@ void names_free(struct names *names)
         modules_free(known->modules);
         free(known);
     }
+    closure_free(names->closure);
     free(names);
 }
 
@@ -100,6 +104,28 @@ const char *frame_module_name(const char *module)
     const char *space = strchr(module, ' ');
 
     return basename(space ? space + 1 : module);
+}
+
+/* Find what a module without a mark belongs to. The session lives as long as
+ * `names`, which holds it for this module. Returns 0 or -ENOMEM. */
+static int find_owner(struct names *names, struct known *known)
+{
+    struct provider *provider = &known->provider;
+    int r;
+
+    if (provider->role != ROLE_PROGRAM || provider->is_program)
+        return 0;
+    if (names->closed != known->modules) {
+        closure_free(names->closure);
+        names->closure = NULL;
+        names->closed = NULL;
+        r = closure_new(&names->closure, modules_dwfl(known->modules));
+        if (r < 0)
+            return r;
+        names->closed = known->modules;
+    }
+    provider->role = closure_role(names->closure, known->dwfl_module);
+    return 0;
 }
 
 /* Add a module of a session, which `names` does not have yet. NULL without
@@ -122,7 +148,7 @@ static struct known *known_add(struct names *names,
     }
     known->modules = modules_ref(modules);
     provider_find(&known->provider, dwfl_module);
-    return known;
+    return find_owner(names, known) == 0 ? known : NULL;
 }
 
 /* The record of a module, made if it is new; NULL without memory. */
