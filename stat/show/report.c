@@ -79,17 +79,12 @@ static void find_above(struct report *report)
 /* Find the nodes inside a runtime. */
 static void find_shown(struct report *report)
 {
-    const struct tree *tree = report->tree;
-    uint32_t node = 0;
-
-    while (node < tree->node_count) {
-        uint32_t call = node;
-        uint32_t behind =
-            report->source.full ? node + 1 : runtime_behind(tree, node);
-
-        for (; node < behind; node++)
-            report->shown[node] = call;
+    if (!report->source.full) {
+        runtime_places(report->shown, report->tree);
+        return;
     }
+    for (uint32_t node = 0; node < report->tree->node_count; node++)
+        report->shown[node] = node;
 }
 
 uint64_t report_threads_here(const struct report *report, uint32_t node)
@@ -512,10 +507,21 @@ bool report_has_end(const struct report *report, uint32_t node)
     return report->first_end[node] < report->tree->end_count;
 }
 
-bool report_is_folded(const struct report *report, uint32_t node)
+bool report_is_call(const struct report *report, uint32_t node)
 {
     return report->tree->nodes[node].size > 1 &&
            report->shown[node + 1] == report->shown[node];
+}
+
+bool report_is_folded(const struct report *report, uint32_t node)
+{
+    uint32_t behind = node + report->tree->nodes[node].size, at = node + 1;
+
+    if (!report_is_call(report, node))
+        return false;
+    while (at < behind && report->shown[at] == report->shown[node])
+        at++;
+    return at == behind;
 }
 
 long report_class(const struct report *report, const struct tasks *tasks)
@@ -546,9 +552,8 @@ uint32_t report_still(const struct report *report,
                       uint32_t node)
 {
     const struct tree *tree = report->tree;
-    uint32_t behind = report_is_folded(report, node)
-                          ? node + tree->nodes[node].size
-                          : node + 1;
+    uint32_t behind =
+        report_is_call(report, node) ? node + tree->nodes[node].size : node + 1;
     uint32_t least = UINT32_MAX, end = tree->end_count;
 
     for (uint32_t at = node; at < behind && end == tree->end_count; at++)
@@ -558,7 +563,8 @@ uint32_t report_still(const struct report *report,
         struct tasks *both;
         int r;
 
-        if (!at->current || at->still >= least)
+        if (!at->current || at->still >= least ||
+            report->shown[at->node] != report->shown[node])
             continue;
         r = tasks_combine(&both, TASKS_BOTH, at->tasks, tasks);
         if (r < 0)

@@ -95,7 +95,10 @@ uint32_t report_few(uint32_t all);
 bool report_has_end(const struct report *report, uint32_t node);
 
 /* Whether traces that end below `node` are shown as ending at it, and it has
- * nodes below. */
+ * nodes below. Below a call that has called the program again, only some are. */
+bool report_is_call(const struct report *report, uint32_t node);
+
+/* Whether all such traces are: no node below is shown. */
 bool report_is_folded(const struct report *report, uint32_t node);
 
 /* The number of the class with exactly these `tasks`, from 0 on, or -1. */

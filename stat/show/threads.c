@@ -12,12 +12,11 @@
 /* Longer lists of ids are replaced by their number. */
 #define IDS_MAX 24
 
-/* The first node after those shown as `node`. */
+/* The first node after those that may be shown as `node`. */
 static uint32_t behind_shown(const struct report *report, uint32_t node)
 {
-    return report_is_folded(report, node)
-               ? node + report->tree->nodes[node].size
-               : node + 1;
+    return report_is_call(report, node) ? node + report->tree->nodes[node].size
+                                        : node + 1;
 }
 
 /* The average number of threads of tasks of `set` at `node`, rounded up.
@@ -28,9 +27,12 @@ static int64_t count_threads(const struct report *report,
 {
     const struct tree *tree = report->tree;
     uint32_t behind = behind_shown(report, node), end, all = tasks_count(set);
+    uint32_t place = report->shown[node];
     uint64_t count = 0;
 
     for (; node < behind; node++) {
+        if (report->shown[node] != place)
+            continue;
         for (end = report->first_end[node];
              end < tree->end_count && tree->ends[end].node == node; end++) {
             struct tasks *both;
@@ -176,9 +178,12 @@ static int find_tids(struct tasks **tids,
 {
     const struct tree *tree = report->tree;
     uint32_t behind = behind_shown(report, node), end;
+    uint32_t place = report->shown[node];
     int r = tasks_new(tids, NULL, 0);
 
     for (; r == 0 && node < behind; node++) {
+        if (report->shown[node] != place)
+            continue;
         for (end = report->first_end[node];
              r == 0 && end < tree->end_count && tree->ends[end].node == node;
              end++) {

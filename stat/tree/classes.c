@@ -56,32 +56,36 @@ static void find_places(struct sweep *sweep,
     bool idle[TREE_DEPTH_MAX]; /* by depth: a thread waits for work */
     bool own = false;
     uint32_t outer = 0; /* greatest depth of a stack's outermost frame */
-    uint32_t node = 0;
 
-    while (node < tree->node_count) {
-        const struct tree_node *top = &tree->nodes[node];
-        uint32_t place = node;
-        uint32_t behind = node + 1;
+    if (ends == CLASSES_CALLS)
+        runtime_places(places, tree);
+    for (uint32_t node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
 
-        if (ends == CLASSES_CALLS)
-            behind = runtime_behind(tree, node);
         /* Where a process was that has ended makes no difference. */
-        if (top->depth == 0 && tree_note(tree, node) == NOTE_ENDED)
-            behind = node + top->size;
-        if (ends == CLASSES_CALLS && top->depth <= outer) {
+        if (depth == 0 && tree_note(tree, node) == NOTE_ENDED) {
+            uint32_t behind = node + tree->nodes[node].size;
+
+            for (uint32_t below = node; below < behind; below++)
+                places[below] = node;
+            node = behind - 1;
+            continue;
+        }
+        if (ends != CLASSES_CALLS) {
+            places[node] = node;
+            continue;
+        }
+        if (depth <= outer) {
             bool before = runtime_is_before(tree, node);
 
-            outer = top->depth + before;
+            outer = depth + before;
             own = !before && runtime_is_own(tree, node);
-            idle[top->depth] = runtime_is_pool(tree, node);
+            idle[depth] = runtime_is_pool(tree, node);
         } else {
-            idle[top->depth] = ends == CLASSES_CALLS && idle[top->depth - 1] &&
-                               runtime_is_in_pool(tree, node);
+            idle[depth] = idle[depth - 1] && (places[node] != node ||
+                                              runtime_is_in_pool(tree, node));
         }
-        for (; node < behind; node++) {
-            places[node] = place;
-            sweep->own[node] = own || idle[top->depth];
-        }
+        sweep->own[node] = own || idle[depth];
     }
 }
 

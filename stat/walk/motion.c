@@ -32,7 +32,8 @@ struct seen_thread {
     bool owed;  /* one sleep of the previous stop was still to come */
     bool slept; /* it slept more often than its stops explain */
     bool ran;
-    bool timed; /* it sleeps in a call with a time-out */
+    bool asleep;
+    enum thread_sleep sleep; /* when it last slept */
 };
 
 struct motion {
@@ -76,22 +77,19 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
 {
     struct seen_thread *thread;
     struct thread_efforts now;
+    enum thread_sleep sleep;
     uint64_t expected;
+    bool is_new;
 
     if (thread_efforts(&now, pid, tid) < 0)
         return 0;
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
+    is_new = !thread;
     if (thread) {
-        int timed = -1;
-
         expected = thread->sleeps + thread->owed;
         expected += stopped ? SLEEPS_OF_A_STOP : 0;
         thread->slept = now.sleeps > expected;
         thread->owed = now.sleeps < expected;
-        if (thread->slept)
-            timed = thread_sleeps_timed(pid, tid);
-        if (timed >= 0)
-            thread->timed = timed;
         thread->ran = !now.asleep && now.run_ns > thread->run_ns + RUN_NS;
     } else {
         thread = calloc(1, sizeof(*thread));
@@ -104,6 +102,10 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
             return -ENOMEM;
         }
     }
+    sleep = is_new || thread->slept ? thread_sleep(pid, tid) : SLEEP_UNKNOWN;
+    if (sleep != SLEEP_UNKNOWN)
+        thread->sleep = sleep;
+    thread->asleep = now.asleep;
     thread->sleeps = now.sleeps;
     thread->run_ns = now.run_ns;
     thread->sample = motion->sample;
@@ -147,20 +149,102 @@ static enum weight weight_of(const struct frame *frames, size_t count)
     return weight;
 }
 
+/* How many frames are outside the call in which the thread sleeps, which is none
+ * of a runtime's: it may be met inside at any place. For a thread of Python that
+ * is all below its last Python frame, else the C library. */
+static int outside(size_t *out,
+                   struct kinds *kinds,
+                   const struct names *names,
+                   const struct frame *frames,
+                   size_t count)
+{
+    enum role role = ROLE_SYSTEM;
+    const char *symbol;
+    size_t i = count;
+
+    while (i > 0 &&
+           (!frames[i - 1].function[0] || note_is(frames[i - 1].function)))
+        i--;
+    if (i > 0) {
+        *out = i;
+        return 0;
+    }
+    for (i = count; i > 0 && role == ROLE_SYSTEM; i--) {
+        int r = kinds_find(&role, &symbol, kinds, names, &frames[i - 1]);
+
+        if (r < 0)
+            return r;
+    }
+    *out = role == ROLE_SYSTEM ? count : i + 1;
+    return 0;
+}
+
+/* Whether the program's own source is known at a frame. */
+static bool is_in_source(struct names *names, const struct frame *frame)
+{
+    const struct frame *named;
+    size_t count;
+
+    if (frame->function[0])
+        return !note_is(frame->function);
+    if (names_of(names, frame->module, frame->offset, &named, &count) < 0)
+        return false;
+    while (count > 0 && (role_of(named[count - 1].module) != ROLE_PROGRAM ||
+                         !named[count - 1].file[0]))
+        count--;
+    return count > 0;
+}
+
+/* A runtime's call in a stack, as runtime_places() finds it. */
+struct call {
+    size_t at;      /* the number of its frame */
+    size_t wrapper; /* ... of a wrapper, that may be part of it */
+    enum role role;
+    unsigned inner; /* frames in the runtime, up to 2; 0: there is no call */
+};
+
+/* Note frame number `i`. A frame of the program ends the call. */
+static void call_add(struct call *call,
+                     struct names *names,
+                     const struct frame *frames,
+                     size_t i,
+                     enum role role)
+{
+    bool python = frames[i].function[0] != '\0';
+
+    if (call->role != ROLE_PROGRAM) {
+        if (role == ROLE_PROGRAM &&
+            (call->inner == 2 || (call->inner == 0 && python)) &&
+            is_in_source(names, &frames[i]))
+            *call = (struct call){.wrapper = SIZE_MAX};
+        else if (role_is_call(role) && !python && call->inner < 2)
+            call->inner++;
+        return;
+    }
+    if (role == ROLE_WRAPPER && call->wrapper > i)
+        call->wrapper = i;
+    if (!role_is_call(role))
+        return;
+    call->role = role;
+    call->at = role == ROLE_MPI && call->wrapper < i ? call->wrapper : i;
+    call->inner = !python;
+}
+
 int motion_evidence(struct evidence *out,
                     struct motion *motion,
                     struct kinds *kinds,
-                    const struct names *names,
+                    struct names *names,
                     pid_t tid,
                     const struct frame *frames,
                     size_t count)
 {
     struct seen_thread *thread;
-    enum role role = ROLE_PROGRAM;
-    size_t i, wrapper = count;
+    struct call call = {.wrapper = SIZE_MAX};
+    bool outermost = true, slept = false, timed = false, polls = false;
     const char *symbol;
-    bool outermost = true, slept;
-    int r;
+    enum role role;
+    size_t i;
+    int r = 0;
 
     while (count > 0 && note_is(frames[count - 1].function))
         count--; /* the scheduler's state */
@@ -174,20 +258,23 @@ int motion_evidence(struct evidence *out,
             return 0;
         }
         outermost &= role == ROLE_START || role == ROLE_LIBRARY;
-        if (role == ROLE_WRAPPER && wrapper > i)
-            wrapper = i;
-        if (role == ROLE_MPI && wrapper < i)
-            i = wrapper;
-        if (role_is_call(role))
-            break;
+        call_add(&call, names, frames, i, role);
     }
+    if (call.role == ROLE_PROGRAM)
+        r = outside(&call.at, kinds, names, frames, count);
+    if (r < 0)
+        return r;
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
-    slept = thread && thread->slept && !role_polls(role);
+    if (thread && !role_polls(call.role)) {
+        timed = thread->sleep == SLEEP_TIMED || thread->sleep == SLEEP_SHORT;
+        slept = thread->slept;
+        polls = thread->asleep && thread->sleep == SLEEP_SHORT;
+    }
     *out = (struct evidence){
-        .decisive = i,
-        .ran =
-            (slept && !thread->timed) || (thread && thread->ran && i == count),
-        .polled = slept && thread->timed,
+        .decisive = call.at,
+        .ran = thread &&
+               (slept ? !timed : thread->ran && call.role == ROLE_PROGRAM),
+        .polled = (slept && timed) || polls,
         .weight = weight_of(frames, count),
     };
     return 0;

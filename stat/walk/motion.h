@@ -45,7 +45,7 @@ int motion_look(struct motion *motion,
 int motion_evidence(struct evidence *out,
                     struct motion *motion,
                     struct kinds *kinds,
-                    const struct names *names,
+                    struct names *names,
                     pid_t tid,
                     const struct frame *frames,
                     size_t count);

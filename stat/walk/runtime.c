@@ -91,7 +91,43 @@ bool runtime_is_library(const struct tree *tree, uint32_t node)
     return role == ROLE_LIBRARY || role == ROLE_PYTHON;
 }
 
-uint32_t runtime_behind(const struct tree *tree, uint32_t node)
+/* A runtime's call that a node is below. */
+struct inside {
+    uint32_t call;
+    bool is_call;   /* there is one */
+    unsigned inner; /* how many of its frames are in the runtime, and not in
+                       Python, up to 2: after these the program is called back;
+                       before, a wrapper may call a function of its own */
+};
+
+/* What is below `node`, which is in `above`. */
+static struct inside inside_of(const struct tree *tree,
+                               uint32_t node,
+                               struct inside above)
 {
-    return node + (runtime_is_call(tree, node) ? tree->nodes[node].size : 1);
+    bool python = runtime_is_python(tree, node);
+
+    if (above.is_call && is_in_source(tree, node) &&
+        (above.inner == 2 ||
+         (above.inner == 0 && python && runtime_is_python(tree, above.call))))
+        above = (struct inside){.is_call = false};
+    if (!above.is_call && runtime_is_call(tree, node))
+        above = (struct inside){node, true, 0};
+    if (above.is_call && above.inner < 2 && !python)
+        above.inner += role_is_call(own_role(tree, node));
+    return above;
+}
+
+void runtime_places(uint32_t *places, const struct tree *tree)
+{
+    struct inside by_depth[TREE_DEPTH_MAX], none = {.is_call = false};
+
+    for (uint32_t node = 0; node < tree->node_count; node++) {
+        uint32_t depth = tree->nodes[node].depth;
+        struct inside inside =
+            inside_of(tree, node, depth > 0 ? by_depth[depth - 1] : none);
+
+        by_depth[depth] = inside;
+        places[node] = inside.is_call ? inside.call : node;
+    }
 }

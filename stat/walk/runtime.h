@@ -43,7 +43,7 @@ bool runtime_is_python(const struct tree *tree, uint32_t node);
  * own functions are above or below it. */
 bool runtime_is_library(const struct tree *tree, uint32_t node);
 
-/* The first node after those that count as one place with `node`: after its
- * whole subtree if it is a runtime's call, else the next node. A loop from 0
- * over these visits no node inside a runtime. */
-uint32_t runtime_behind(const struct tree *tree, uint32_t node);
+/* Find the node that each node counts as one place with: for those below a
+ * runtime's call, the call, unless the call has called a function of the program
+ * again, such as the operator of a reduction. `places` has room for all nodes. */
+void runtime_places(uint32_t *places, const struct tree *tree);

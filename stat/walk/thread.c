@@ -6,10 +6,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
+
+#include "stat/walk/memory.h"
 
 /* Numbers of the fields in /proc/PID/stat: see proc(5). */
 #define FIELD_STATE   3
@@ -71,46 +75,59 @@ static const struct {
     {SYS_writev, "writev"},
 };
 
-/* How a system call says that it has no time-out. */
-enum forever {
-    NEVER,    /* it always has one */
-    NEGATIVE, /* an argument is a negative number */
-    NO_TIME,  /* an argument is a null pointer */
+/* How a system call gets its time-out. */
+enum time_out {
+    IN_MS, /* a number of milliseconds; negative: none */
+    /* A null pointer, if there is none, or the address of a time: */
+    IN_SPEC,  /* a struct timespec */
+    IN_VAL,   /* a struct timeval */
+    IN_FUTEX, /* a struct timespec; its second argument may say that it is a
+                 time of the clock */
+    IN_CLOCK, /* the same, of clock_nanosleep() */
+    IN_ANY,   /* it has one, but how long that is, is not known */
 };
 
-/* System calls with a time-out, and its argument. After a stop, some of them go
- * on as restart_syscall() with the arguments of poll() or of the others. */
+/* System calls with a time-out, and its argument. */
 static const struct {
     long number;
     unsigned argument;
-    enum forever forever;
+    enum time_out how;
 } timed[] = {
 #ifdef SYS_poll
-    {SYS_poll, 2, NEGATIVE},
+    {SYS_poll, 2, IN_MS},
 #endif
 #ifdef SYS_select
-    {SYS_select, 4, NO_TIME},
+    {SYS_select, 4, IN_VAL},
 #endif
 #ifdef SYS_epoll_wait
-    {SYS_epoll_wait, 3, NEGATIVE},
+    {SYS_epoll_wait, 3, IN_MS},
 #endif
 #ifdef SYS_epoll_pwait2
-    {SYS_epoll_pwait2, 3, NO_TIME},
+    {SYS_epoll_pwait2, 3, IN_SPEC},
 #endif
-    {SYS_restart_syscall, 2, NEGATIVE},
-    {SYS_epoll_pwait, 3, NEGATIVE},
-    {SYS_ppoll, 2, NO_TIME},
-    {SYS_pselect6, 4, NO_TIME},
-    {SYS_nanosleep, 0, NEVER},
-    {SYS_clock_nanosleep, 0, NEVER},
-    {SYS_futex, 3, NO_TIME},
-    {SYS_rt_sigtimedwait, 2, NO_TIME},
-    {SYS_semtimedop, 3, NO_TIME},
-    {SYS_mq_timedreceive, 4, NO_TIME},
-    {SYS_mq_timedsend, 4, NO_TIME},
-    {SYS_recvmmsg, 4, NO_TIME},
-    {SYS_io_getevents, 4, NO_TIME},
+    {SYS_epoll_pwait, 3, IN_MS},
+    {SYS_ppoll, 2, IN_SPEC},
+    {SYS_pselect6, 4, IN_SPEC},
+    {SYS_nanosleep, 0, IN_SPEC},
+    {SYS_clock_nanosleep, 2, IN_CLOCK},
+    {SYS_futex, 3, IN_FUTEX},
+    {SYS_rt_sigtimedwait, 2, IN_SPEC},
+    {SYS_semtimedop, 3, IN_SPEC},
+    {SYS_mq_timedreceive, 4, IN_ANY},
+    {SYS_mq_timedsend, 4, IN_ANY},
+    {SYS_recvmmsg, 4, IN_SPEC},
+    {SYS_io_getevents, 4, IN_SPEC},
 };
+
+/* A thread that sleeps no longer than this at a time polls. */
+#define SHORT_S 30
+
+/* Arguments of a system call that are looked at. */
+#define ARGUMENTS 5
+
+/* The first argument of clock_nanosleep(), a clock, is below this; those of
+ * poll() and futex() are addresses. */
+#define CLOCKS 16
 
 bool thread_has_ended(char state)
 {
@@ -160,26 +177,90 @@ int thread_efforts(struct thread_efforts *out, pid_t pid, pid_t tid)
     return 0;
 }
 
-int thread_sleeps_timed(pid_t pid, pid_t tid)
+/* Whether an operation of futex() waits until the clock shows a time. */
+static bool waits_for_time(uint64_t operation)
 {
+    return (operation & ~(uint64_t)(FUTEX_PRIVATE_FLAG |
+                                    FUTEX_CLOCK_REALTIME)) == FUTEX_WAIT_BITSET;
+}
+
+/* The system call that was restarted, after a stop, with these arguments. */
+static long restarted(const uint64_t *arguments)
+{
+    if (arguments[0] < CLOCKS)
+        return SYS_clock_nanosleep;
+#ifdef SYS_poll
+    /* 9 may be a number of descriptors; others of that size are rare. */
+    if (arguments[1] == FUTEX_WAIT_BITSET || !waits_for_time(arguments[1]))
+        return SYS_poll;
+#endif
+    return SYS_futex;
+}
+
+/* The seconds until `clock` shows `time`. */
+static int64_t seconds_until(const struct timespec *time, clockid_t clock)
+{
+    struct timespec now = {0};
+
+    clock_gettime(clock, &now);
+    return (int64_t)time->tv_sec - now.tv_sec;
+}
+
+/* How a thread sleeps in a system call that gets its time-out in this way. */
+static enum thread_sleep sleep_of(pid_t pid,
+                                  enum time_out how,
+                                  unsigned argument,
+                                  const uint64_t *arguments)
+{
+    uint64_t value = arguments[argument];
+    struct timespec time;
+    int64_t seconds;
+
+    if (how == IN_ANY)
+        return value ? SLEEP_TIMED : SLEEP_FOREVER;
+    if (how == IN_MS) {
+        int32_t ms = (int32_t)(uint32_t)value;
+
+        return ms < 0                 ? SLEEP_FOREVER
+               : ms <= SHORT_S * 1000 ? SLEEP_SHORT
+                                      : SLEEP_TIMED;
+    }
+    if (value == 0)
+        return SLEEP_FOREVER;
+    /* The seconds are at the same place in both structures. */
+    if (!memory_read(pid, value, &time, sizeof(time)))
+        return SLEEP_TIMED;
+    seconds = time.tv_sec;
+    if (how == IN_FUTEX && waits_for_time(arguments[1]))
+        seconds = seconds_until(&time, arguments[1] & FUTEX_CLOCK_REALTIME
+                                           ? CLOCK_REALTIME
+                                           : CLOCK_MONOTONIC);
+    else if (how == IN_CLOCK && (arguments[1] & TIMER_ABSTIME))
+        seconds = seconds_until(&time, arguments[0] == 0 ? CLOCK_REALTIME
+                                                         : CLOCK_MONOTONIC);
+    return seconds <= SHORT_S ? SLEEP_SHORT : SLEEP_TIMED;
+}
+
+enum thread_sleep thread_sleep(pid_t pid, pid_t tid)
+{
+    uint64_t arguments[ARGUMENTS];
     char text[512], *at;
-    uint64_t argument = 0;
     size_t i = 0;
     long number;
 
     read_file(text, sizeof(text), pid, tid, "syscall");
     number = strtol(text, &at, 10);
     if (at == text)
-        return -1; /* it runs, or may not be looked at */
+        return SLEEP_UNKNOWN; /* it runs, or may not be looked at */
+    for (size_t k = 0; k < ARGUMENTS; k++)
+        arguments[k] = strtoull(at, &at, 16);
+    if (number == SYS_restart_syscall)
+        number = restarted(arguments);
     while (i < sizeof(timed) / sizeof(timed[0]) && timed[i].number != number)
         i++;
-    if (i == sizeof(timed) / sizeof(timed[0]))
-        return 0;
-    for (unsigned k = 0; k <= timed[i].argument; k++)
-        argument = strtoull(at, &at, 16);
-    return timed[i].forever == NEVER ||
-           (timed[i].forever == NEGATIVE ? (int32_t)(uint32_t)argument >= 0
-                                         : argument != 0);
+    return i < sizeof(timed) / sizeof(timed[0])
+               ? sleep_of(pid, timed[i].how, timed[i].argument, arguments)
+               : SLEEP_FOREVER;
 }
 
 pid_t thread_inner_tid(pid_t pid, pid_t tid)

@@ -34,10 +34,17 @@ struct thread_efforts {
     bool asleep;     /* it waits now */
 };
 
-/* Whether the thread sleeps in a system call with a time-out, such as
- * epoll_wait(). The kernel tells it only to a process that may trace the
- * thread. Returns 1, 0, or -1 if it is not known. */
-int thread_sleeps_timed(pid_t pid, pid_t tid);
+/* How a thread sleeps. */
+enum thread_sleep {
+    SLEEP_UNKNOWN,
+    SLEEP_FOREVER, /* until something happens */
+    SLEEP_TIMED,   /* in a system call with a time-out */
+    SLEEP_SHORT,   /* ... of seconds: it polls */
+};
+
+/* Find how the thread sleeps, by its system call, such as epoll_wait(). The
+ * kernel tells it only to a process that may trace the thread. */
+enum thread_sleep thread_sleep(pid_t pid, pid_t tid);
 
 /* Read it. Returns 0, or -ESRCH if there is no such thread. */
 int thread_efforts(struct thread_efforts *out, pid_t pid, pid_t tid);

@@ -1,6 +1,7 @@
 // roles.cc - a program of test-roles whose own functions have names that begin
 // as a runtime's do. Its argument says where it waits: in "mpi", at its
-// "end", in its own "halo", or in "names", with a thread.
+// "end", in its own "halo", in its "operator", which MPI calls, or in "names",
+// with a thread.
 #include <cstring>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 extern "C" int MPI_Init(int *argc, char ***argv);
 extern "C" int MPI_Barrier(int communicator);
 extern "C" int MPI_Finalize();
+extern "C" int MPI_Allreduce(void (*add)());
 
 // Each function must keep its own frame on the stack.
 #define FRAME          __attribute__((noinline))
@@ -61,6 +63,8 @@ int main(int argc, char **argv)
         MPI_Init(&argc, &argv);
         if (strcmp(where, "end") == 0)
             MPI_Finalize();
+        if (strcmp(where, "operator") == 0)
+            MPI_Allreduce(smooth);
         mpi_exchange_ghosts(strcmp(where, "halo") == 0);
     }
     return 0;

@@ -1,6 +1,7 @@
-/* roles_mpi.c - three libraries of test-roles. As it is, an MPI library with a
- * thread of its own; with -DWRAPPER a profiler's, which calls MPI; with
- * -DIMPOSTOR one that has calls of MPI and is none. */
+/* roles_mpi.c - four libraries of test-roles. As it is, an MPI library with a
+ * thread of its own; with -DINNER one that it needs; with -DWRAPPER a
+ * profiler's, which calls MPI; with -DIMPOSTOR one that has calls of MPI and is
+ * none. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -10,11 +11,21 @@ int MPI_Finalize(void);
 int PMPI_Finalize(void);
 int PMPI_Init(int *argc, char ***argv);
 int PMPI_Barrier(int communicator);
+int MPI_Allreduce(void (*add)(void));
+void inner_wait(void);
 
 /* Each function must keep its own frame on the stack. */
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
-#if defined(WRAPPER)
+#if defined(INNER)
+
+void inner_wait(void)
+{
+    pause();
+    NO_TAIL_CALL();
+}
+
+#elif defined(WRAPPER)
 
 static int count_and_call(int (*call)(int), int communicator)
 {
@@ -74,11 +85,32 @@ int PMPI_Init(int *argc, char ***argv)
     return !argc || !argv || pthread_create(&thread, NULL, progress, NULL);
 }
 
+static void wait_for_all(void)
+{
+    inner_wait();
+    NO_TAIL_CALL();
+}
+
 int PMPI_Barrier(int communicator)
 {
-    wait_inside();
+    wait_for_all();
     NO_TAIL_CALL();
     return communicator;
+}
+
+static int reduce(void (*add)(void))
+{
+    add();
+    NO_TAIL_CALL();
+    return 0;
+}
+
+int MPI_Allreduce(void (*add)(void))
+{
+    int r = reduce(add);
+
+    NO_TAIL_CALL();
+    return r;
 }
 
 /* As in Open MPI, this ends in a jump. */

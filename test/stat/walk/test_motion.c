@@ -226,3 +226,60 @@ TEST(a_sleeper_with_a_time_out_polls)
     waitpid(pid, NULL, 0);
     motion_free(motion);
 }
+
+/* Check that a process that sleeps in this way polls if it sleeps shortly. */
+static void check_sleep(void (*sleep_once)(void), enum thread_sleep expected)
+{
+    struct evidence evidence;
+
+    CU_ASSERT_FATAL((pid = fork()) >= 0);
+    if (pid == 0)
+        for (;;)
+            sleep_once();
+    while (thread_sleep(pid, pid) != expected || !efforts_now().asleep)
+        poll(NULL, 0, 1);
+    CHECK_OK(motion_new(&motion));
+    motion_sample(motion);
+    CHECK_OK(motion_look(motion, pid, 1, false));
+    CHECK_OK(motion_evidence(&evidence, motion, NULL, NULL, pid, NULL, 0));
+    CU_ASSERT(!evidence.ran);
+    CU_ASSERT_EQUAL(evidence.polled, expected == SLEEP_SHORT);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    motion_free(motion);
+}
+
+static void poll_short(void)
+{
+    poll(NULL, 0, 20000);
+}
+
+static void poll_long(void)
+{
+    poll(NULL, 0, 3600000);
+}
+
+static void sleep_short(void)
+{
+    sleep(20);
+}
+
+static void sleep_long(void)
+{
+    sleep(3600);
+}
+
+static void sleep_for_ever(void)
+{
+    pause();
+}
+
+/* ... even if it does not wake up during the look, unless it sleeps for long. */
+TEST(a_sleeper_of_seconds_polls)
+{
+    check_sleep(poll_short, SLEEP_SHORT);
+    check_sleep(sleep_short, SLEEP_SHORT);
+    check_sleep(poll_long, SLEEP_TIMED);
+    check_sleep(sleep_long, SLEEP_TIMED);
+    check_sleep(sleep_for_ever, SLEEP_FOREVER);
+}
