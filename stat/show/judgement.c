@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/collective.h"
 #include "stat/show/judging.h"
 #include "stat/show/picture.h"
 #include "stat/show/threads.h"
+#include "stat/walk/runtime.h"
 
 /* Bytes of a set of tasks as text. */
 #define RANKS_SIZE 64
@@ -35,6 +37,30 @@ static char *append_tasks(char *text,
                               judging->noun);
     return columns_append(text, "%s%s %s", judging->noun, count == 1 ? "" : "s",
                           tasks_text(group->tasks, ranks, sizeof(ranks)));
+}
+
+/* Append the tasks of `group`, or, if it is helpers of ranks that are at its
+ * place, these: "rank 1, worker 10954". NULL without memory. */
+static char *append_who(char *text,
+                        const struct judging *judging,
+                        const struct group *group,
+                        bool most)
+{
+    const struct report *report = judging->report;
+    uint32_t top = report_top(report, group->node);
+    char ids[THREADS_IDS_SIZE] = "";
+
+    if (strcmp(tree_function(report->tree, top), FRAME_WORKER) != 0)
+        return append_tasks(text, judging, group, most);
+    if (tasks_count(group->tasks) > 1)
+        return append_tasks(columns_append(text, "workers of "), judging, group,
+                            most);
+    if (threads_ids(ids, report, group->node) < 0) {
+        free(text);
+        return NULL;
+    }
+    return columns_append(append_tasks(text, judging, group, most), ", %s",
+                          ids[0] ? ids : "its worker");
 }
 
 /* Whether another group has the same place, and goes on to another function. */
@@ -69,7 +95,7 @@ static char *append_group(char *text,
 {
     bool one = tasks_count(group->tasks) == 1;
 
-    text = append_tasks(text, judging, group, most);
+    text = append_who(text, judging, group, most);
     switch (group->doing) {
     case DOING_NOTHING:
         text = columns_append(text, " %s in ", one ? "is" : "are");
@@ -338,25 +364,73 @@ static char *append_evidence(char *text, const struct judging *judging)
                               1000);
 }
 
+/* Whether all tasks wait in collective calls, and not all in the same one. */
+static bool are_apart(const struct judging *judging)
+{
+    const struct report *report = judging->report;
+    const struct group *group = judging->groups;
+    char names[2][COLLECTIVE_SIZE];
+    bool apart = false;
+
+    for (size_t i = 0; group; group = group->hh.next, i++) {
+        enum role role = runtime_role(report->tree, group->node);
+
+        if (group->doing != DOING_WAIT ||
+            (role != ROLE_MPI && role != ROLE_SHMEM &&
+             role != ROLE_COLLECTIVE) ||
+            !collective_find(names[i > 0],
+                             report_function(report, group->node)))
+            return false;
+        apart |= i > 0 && strcmp(names[0], names[1]) != 0;
+    }
+    return apart;
+}
+
+/* Append what all tasks do, if they are apart: the smallest group first. */
+static char *append_apart(char *text, const struct judging *judging)
+{
+    const struct group *group = judging->groups;
+
+    text = columns_append(
+        judging_separate(text),
+        "%ss are in different collective calls: ", judging->noun);
+    for (size_t i = 0; group && i <= OTHERS_MAX; i++) {
+        text = append_group(i > 0 ? judging_separate(text) : text, judging,
+                            group, false);
+        group = group->hh.next;
+    }
+    return text;
+}
+
+/* Append what most tasks do, and then the others. NULL without memory. */
+static char *append_groups(char *text, const struct judging *judging)
+{
+    size_t count = HASH_COUNT(judging->groups);
+    const struct group *group = judging->groups;
+
+    while (group->hh.next)
+        group = group->hh.next;
+    text = append_any(text, judging, group, true);
+    group = judging->groups;
+    for (size_t i = 0; i + 1 < count && i < OTHERS_MAX; i++) {
+        text = append_any(text, judging, group, false);
+        group = group->hh.next;
+    }
+    return text;
+}
+
 /* Make the sentence; NULL without memory. */
 static char *judging_text(struct judging *judging)
 {
     const struct targets *targets = judging->report->source.targets;
-    const struct group *group = judging->groups;
-    size_t count = HASH_COUNT(judging->groups), i;
+    size_t count = HASH_COUNT(judging->groups);
     char ranks[RANKS_SIZE], *text;
 
     if (count == 0)
         return strdup("");
-    while (group->hh.next)
-        group = group->hh.next;
     text = judging_append_locks(strdup(""), judging);
-    text = append_any(text, judging, group, true);
-    group = judging->groups;
-    for (i = 0; i + 1 < count && i < OTHERS_MAX; i++) {
-        text = append_any(text, judging, group, false);
-        group = group->hh.next;
-    }
+    text = are_apart(judging) ? append_apart(text, judging)
+                              : append_groups(text, judging);
     if (count > OTHERS_MAX + 1)
         text = append_more(text, count - OTHERS_MAX - 1);
     if (targets && targets->ranked && judging->rank_edges > 0)

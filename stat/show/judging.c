@@ -13,7 +13,10 @@
 static const char *plain_name(const char *function)
 {
     function += strspn(function, "_");
-    return strncmp(function, "PMPI_", 5) == 0 ? function + 1 : function;
+    return strncmp(function, "PMPI_", 5) == 0 ||
+                   strncmp(function, "pshmem_", 7) == 0
+               ? function + 1
+               : function;
 }
 
 /* Whether `node` is written in C or C++, by the ending of its file. */

@@ -346,6 +346,134 @@ TEST(judgements_are_by_place)
     }
 }
 
+/* Add a task that waits in two frames of a runtime below `function`, and with
+ * `operator` in the program again, which the runtime has called. */
+static void add_in_call(struct traces *traces,
+                        uint32_t task,
+                        const char *function,
+                        const char *call,
+                        enum role role,
+                        const char *
+                        operator)
+{
+    const struct frame frames[] = {{function, "w.c", 3, "", 0, false},
+                                   {call, "", 0, role_text(role), 0, false},
+                                   {"inside", "", 0, role_text(role), 0, false},
+                                   {operator, "op.c", 7, "", 0, false},
+                                   {"pause", "", 0, "system", 0, false}};
+
+    CHECK_OK(traces_add_thread(
+        traces, task, 0, frames, operator[0] ? 5 : 3,
+        &(struct evidence){.decisive = 1, .weight = WEIGHT_NATIVE}));
+}
+
+static void add_two_collectives(struct traces *traces, bool again)
+{
+    (void)again;
+    for (uint32_t task = 0; task < 4; task++)
+        add_in_call(traces, task, task == 1 ? "load" : "step",
+                    task == 1 ? "PMPI_Bcast" : "MPI_Allreduce", ROLE_MPI, "");
+}
+
+static void add_two_of_torch(struct traces *traces, bool again)
+{
+    (void)again;
+    for (uint32_t task = 0; task < 3; task++)
+        add_in_call(traces, task, "step", task == 0 ? "barrier" : "all_reduce",
+                    ROLE_COLLECTIVE, "");
+}
+
+static void add_one_collective(struct traces *traces, bool again)
+{
+    (void)again;
+    add_in_call(traces, 0, "load", "MPI_Bcast", ROLE_MPI, "");
+    add_in_call(traces, 1, "step", "mpi_bcast_", ROLE_MPI, "");
+}
+
+static void add_message(struct traces *traces, bool again)
+{
+    (void)again;
+    add_in_call(traces, 0, "load", "MPI_Recv", ROLE_MPI, "");
+    add_in_call(traces, 1, "step", "MPI_Bcast", ROLE_MPI, "");
+}
+
+/* If all tasks wait in collective calls that differ, that is said first. The
+ * same call in another language or place is no other call. */
+TEST(different_collective_calls_are_said_to_be)
+{
+    static const struct {
+        void (*add)(struct traces *traces, bool again);
+        const char *text;
+    } cases[] = {
+        {add_two_collectives,
+         "tasks are in different collective calls: task 1 waits in MPI_Bcast "
+         "(load, w.c:3); tasks 0,2-3 wait in MPI_Allreduce (step, w.c:3); no "
+         "task has moved (2 samples, 0.1 s)"},
+        {add_two_of_torch,
+         "tasks are in different collective calls: task 0 waits in barrier "
+         "(step, w.c:3); tasks 1-2 wait in all_reduce (step, w.c:3); no task "
+         "has moved (2 samples, 0.1 s)"},
+        {add_one_collective,
+         "task 1 waits in mpi_bcast_ (step, w.c:3); task 0 waits in MPI_Bcast "
+         "(load, w.c:3); no task has moved (2 samples, 0.1 s)"},
+        {add_message,
+         "task 1 waits in MPI_Bcast (step, w.c:3); task 0 waits in MPI_Recv "
+         "(load, w.c:3); no task has moved (2 samples, 0.1 s)"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = judged_twice(cases[i].add);
+
+        if (strcmp(text, cases[i].text) != 0)
+            printf("\n--- expected\n%s\n--- judged\n%s\n", cases[i].text, text);
+        CU_ASSERT_STRING_EQUAL(text, cases[i].text);
+        free(text);
+    }
+}
+
+static void add_operator(struct traces *traces, bool again)
+{
+    (void)again;
+    for (uint32_t task = 0; task < 3; task++)
+        add_in_call(traces, task, "step", "MPI_Allreduce", ROLE_MPI,
+                    task == 2 ? "maximum" : "");
+}
+
+static void add_workers(struct traces *traces, bool again)
+{
+    const struct frame frames[] = {{FRAME_WORKER, "", 0, "", 0, false},
+                                   {"decode", "data.py", 5, "", 0, false},
+                                   {"read", "", 0, "", 0, false}};
+    const struct evidence evidence = {.decisive = 3, .weight = WEIGHT_PROGRAM};
+
+    (void)again;
+    for (uint32_t task = 0; task < 3; task++) {
+        add_thread(traces, task, "main", "select", false);
+        if (task < 2)
+            CHECK_OK(traces_add_thread(traces, 2 * task, 70 + (int)task, frames,
+                                       3, &evidence));
+    }
+}
+
+/* A function of the program that a runtime has called is the place of its task.
+ * A worker is named as such. */
+TEST(judgements_name_operators_and_workers)
+{
+    char *text = judged_twice(add_operator);
+
+    CU_ASSERT_STRING_EQUAL(
+        text, "2 of 3 tasks wait in MPI_Allreduce (step, w.c:3); task 2 waits "
+              "in pause (maximum, op.c:7); no task has moved (2 samples, "
+              "0.1 s)");
+    free(text);
+    text = judged_twice(add_workers);
+    CU_ASSERT_STRING_EQUAL(
+        text, "workers of 2 of 3 tasks wait in read (decode, data.py:5); task "
+              "1 waits in select (main, w.c:3); no task has moved (2 samples, "
+              "0.1 s)");
+    free(text);
+}
+
 /* A stack that could not be followed is not the place of a task that has
  * another; if it has none, the look is partial. */
 TEST(truncated_stacks_are_no_places)
