@@ -150,7 +150,8 @@ static bool is_told(const struct judging *judging,
 }
 
 /* Append the places of the threads of `group`, which is one class: that of most
- * threads, then the odd ones. `all` is the number of these threads. */
+ * threads, then the odd ones. `all` is the number of these threads; 0: it is not
+ * known, and each place may have more. */
 static char *append_places(char *text,
                            const struct judging *judging,
                            const struct group *group,
@@ -181,7 +182,9 @@ static char *append_places(char *text,
         else if (shown == 1)
             text =
                 columns_append(append_tasks(text, judging, group, false), ": ");
-        if (shown == 1 && !one)
+        if (all == 0 && !one)
+            text = columns_append(text, "at least %u threads", places[i].count);
+        else if (shown == 1 && !one)
             text =
                 columns_append(text, "%u of %u threads", places[i].count, all);
         else if (one && ids[0])
@@ -216,6 +219,22 @@ static int keep_different(const struct judging *judging,
     return kept;
 }
 
+/* Whether threads of a class are at no known place: there was no time for them,
+ * or they are too many. */
+static bool is_bound(const struct judging *judging,
+                     const struct threads_place *places,
+                     int count)
+{
+    const struct report *report = judging->report;
+    int i = 0;
+
+    while (i < count &&
+           tree_note(report->tree, report_top(report, places[i].node)) !=
+               NOTE_GIVEN_UP)
+        i++;
+    return i < count;
+}
+
 /* Append the places of the threads of `group`, if it is one class whose threads
  * differ: some are odd, or it is one task. `*done` becomes whether they do. NULL
  * without memory. */
@@ -239,6 +258,8 @@ static char *append_threads(char *text,
     }
     for (int i = 0; i < count; i++)
         all += places[i].count;
+    if (is_bound(judging, places, count))
+        all = 0;
     count = keep_different(judging, group, places, count);
     for (int i = 0; i < count; i++)
         *done |= count > 1 && (places[i].odd || tasks_count(group->tasks) == 1);

@@ -216,6 +216,26 @@ TEST(judgements_count_the_other_places)
     }
 }
 
+/* A number of threads is a bound if some were not looked at. */
+TEST(judgements_say_at_least)
+{
+    const struct frame left_out = {
+        "[more than 100 other threads: not walked]", "", 0, "", 0, false};
+    struct traces *traces;
+
+    for (int bound = 0; bound < 2; bound++) {
+        CHECK_OK(traces_new(&traces));
+        for (int thread = 0; thread < 20; thread++)
+            add_waiting(traces, 0, thread == 0 ? "load" : "work", "read",
+                        "[running]");
+        if (bound)
+            CHECK_OK(traces_add(traces, 0, &left_out, 1));
+        check_judgement(traces, NULL,
+                        bound ? "task 0: at least 19 threads are in read (work,"
+                              : "task 0: 19 of 20 threads are in read (work,");
+    }
+}
+
 /* The judgement names the rank that waits and the rank that it waits for; of
  * several waiting ranks, their number. */
 TEST(judgements_name_the_rank_that_waits)
