@@ -3,6 +3,23 @@
 
 #include <stdio.h>
 
+#include "stat/walk/runtime.h"
+
+/* Say once that a program in Go has more to show. */
+static void say_go(const struct report *report, gather_say_fn say)
+{
+    const struct tree *tree = report->tree;
+    uint32_t node = 0;
+
+    while (node < tree->node_count && runtime_role(tree, node) != ROLE_GO)
+        node++;
+    if (node < tree->node_count)
+        say("a program is in Go: goroutines that wait are not shown, only "
+            "threads; its handler /debug/pprof/goroutine?debug=2 shows them, "
+            "and "
+            "SIGQUIT makes it print them and end");
+}
+
 int remarks_find(const struct report *report, gather_say_fn say)
 {
     struct tasks *nowhere = NULL;
@@ -27,6 +44,8 @@ int remarks_find(const struct report *report, gather_say_fn say)
                  tasks_text(nowhere, ranks, sizeof(ranks)));
         say(line);
     }
+    if (r == 0)
+        say_go(report, say);
     tasks_free(nowhere);
     return r;
 }

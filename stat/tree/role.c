@@ -27,11 +27,12 @@ bool role_is_call(enum role role)
 
 bool role_polls(enum role role)
 {
-    return (role_is_own(role) && role != ROLE_FRAMEWORK) || role == ROLE_SPIN;
+    return (role_is_own(role) && role != ROLE_FRAMEWORK && role != ROLE_GO) ||
+           role == ROLE_SPIN;
 }
 
 bool role_is_own(enum role role)
 {
     return role == ROLE_MPI || role == ROLE_SHMEM || role == ROLE_COLLECTIVE ||
-           role == ROLE_TRANSPORT || role == ROLE_FRAMEWORK;
+           role == ROLE_TRANSPORT || role == ROLE_FRAMEWORK || role == ROLE_GO;
 }

@@ -17,6 +17,8 @@
     X(ROLE_TRANSPORT, "transport")                                               \
     /* PyTorch: its threads are its own, but its calls run the program's code */ \
     X(ROLE_FRAMEWORK, "framework")                                               \
+    /* the runtime of Go, whose goroutines are not shown */                      \
+    X(ROLE_GO, "go")                                                             \
     /* a call of threads in the C library, such as pthread_join() */             \
     X(ROLE_THREADS, "threads")                                                   \
     /* a function of OpenMP that spins for a lock or a barrier */                \

@@ -138,7 +138,8 @@ void provider_find(struct provider *out, Dwfl_Module *module)
     *out = (struct provider){
         .role = path[0] == '[' ? ROLE_SYSTEM : ROLE_PROGRAM,
         .is_program = exports.is_program || exports.is_dynamic_program,
-        .is_static = exports.is_program && !exports.is_dynamic_program};
+        .is_static = exports.is_program && !exports.is_dynamic_program,
+        .is_go = exports.is_go};
     /* The C library can be started, too. */
     if (out->is_program && !exports.soname)
         return;
@@ -272,6 +273,19 @@ static bool is_rust_library(const char *symbol)
     return is_rust(symbol) && begins_as(symbol, crates);
 }
 
+/* The role of a function of a program in Go, where no other package is called
+ * "runtime". Without symbols it may be anything. */
+static enum role go_role(const char *symbol)
+{
+    static const char *const begins[] = {"runtime.goexit", "runtime.main",
+                                         NULL};
+
+    if (symbol && begins_as(symbol, begins))
+        return ROLE_START;
+    return !symbol || strncmp(symbol, "runtime.", 8) == 0 ? ROLE_GO
+                                                          : ROLE_PROGRAM;
+}
+
 /* As provider_role(), for a symbol without its version. */
 static enum role role_of_symbol(const struct provider *provider,
                                 Dwfl *dwfl,
@@ -284,6 +298,8 @@ static enum role role_of_symbol(const struct provider *provider,
         return ROLE_SPIN;
     if (provider->role != ROLE_PROGRAM)
         return provider->role;
+    if (provider->is_go && go_role(symbol) != ROLE_PROGRAM)
+        return go_role(symbol);
     if (!symbol)
         return ROLE_PROGRAM;
     if (provider->is_program && strcmp(symbol, "_start") == 0)

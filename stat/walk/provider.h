@@ -13,6 +13,7 @@ struct provider {
     enum role role;  /* of all its functions; ROLE_PROGRAM: they differ */
     bool is_program; /* it can be started */
     bool is_static;  /* a program that contains its C library */
+    bool is_go;      /* Go's compiler has made it */
 };
 
 /* Find what `module` provides. */
