@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "stat/walk/touch.h"
+
 extern char **environ;
 
 /* Start the command with its output and errors in two files. Returns 0 or a
@@ -73,13 +75,17 @@ int query_run(char **out, char *const *argv, struct cop_error *error)
     pid_t pid;
     int r = output < 0 || errors < 0 ? -errno : 0;
 
+    /* The command may take as long as it needs. */
+    touch_end();
     if (r == 0)
         r = start(&pid, argv, output, errors);
     if (r < 0) {
+        touch_begin();
         cop_error_set(error, r, "%s: cannot run it: %s", argv[0], strerror(-r));
         goto out;
     }
     r = await_end(pid);
+    touch_begin();
     text = read_all(output);
     words = read_all(errors);
     if (!text || !words) {

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "stat/list.h"
+#include "stat/walk/aside.h"
+#include "stat/walk/touch.h"
 
 /* The kernel's mark after the name of a deleted file, and its escape of a
  * newline. */
@@ -163,6 +165,7 @@ static int find_elf(Dwfl_Module *dwfl_module,
     if (!modules || name[0] != '/')
         return dwfl_linux_proc_find_elf(dwfl_module, userdata, name, base,
                                         file_name, elf);
+    touch_file(modules->pid, name);
     if (strcmp(name, modules->exe) == 0)
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)modules->pid);
     else
@@ -211,8 +214,8 @@ static int module_prepare(Dwfl_Module *dwfl_module,
     Dwarf_Addr bias;
 
     (void)userdata;
-    (void)name;
     (void)base;
+    touch_file(modules->pid, name);
     dwfl_module_eh_cfi(dwfl_module, &bias);
     if (modules->python.runtime == 0)
         python_find(&modules->python, dwfl_module, modules->pid);
@@ -514,6 +517,9 @@ int modules_new_file(struct modules **out, const char *text)
     int fd, r = -ENOENT;
 
     if (!space || space[1] != '/')
+        return r;
+    /* A process that is watched may touch it. */
+    if (!touch_is_watched() && !aside_answers(space + 1))
         return r;
     fd = open_regular(space + 1, &status);
     if (fd < 0)

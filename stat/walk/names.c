@@ -15,6 +15,7 @@
 #include "stat/walk/provider.h"
 #include "stat/walk/source.h"
 #include "stat/walk/symbol.h"
+#include "stat/walk/touch.h"
 
 /* Most functions inlined into each other at one address. */
 #define INLINED_MAX 32
@@ -79,8 +80,13 @@ int names_new_from_files(struct names **out)
     int r = names_new(out);
 
     if (r == 0)
-        (*out)->opens_files = true;
+        names_open_files(*out);
     return r;
+}
+
+void names_open_files(struct names *names)
+{
+    names->opens_files = true;
 }
 
 void names_free(struct names *names)
@@ -210,6 +216,7 @@ int names_place(struct names *names,
     const void **note;
     Dwarf_Addr start;
 
+    touch_address(pc);
     if (!dwfl_module) {
         *out = FRAME_NOTE("[no module]");
         return 0;
@@ -345,7 +352,8 @@ int names_of(struct names *names,
     int r;
 
     HASH_FIND_STR(names->modules, module, known);
-    if (!known && !names->opens_files)
+    if ((!known && !names->opens_files) ||
+        !touch_file(0, strchr(module, ' ') ? strchr(module, ' ') + 1 : ""))
         return -ENOENT;
     r = known ? 0 : known_open(&known, names, module);
     if (r < 0)

@@ -22,6 +22,9 @@ int names_new(struct names **out);
  * these are the same files. Returns 0 or -ENOMEM. */
 int names_new_from_files(struct names **out);
 
+/* From now on open unseen modules so. */
+void names_open_files(struct names *names);
+
 /* Free `names`, and all frames it has given. NULL is fine. */
 void names_free(struct names *names);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stat/clock.h"
+#include "stat/walk/touch.h"
 
 /* A stack that is being taken. The innermost frames are at the front; the rest
  * of the room is a ring, in which the outermost frames remain in the end. */
@@ -43,6 +44,7 @@ static int frame_take(Dwfl_Frame *state, void *arg)
     /* A return address is after the call, perhaps in the next line. */
     pcs->last = activation ? pc : pc - 1;
     pcs->pcs[at] = pcs->last;
+    touch_address(pcs->last);
     return DWARF_CB_OK;
 }
 

@@ -317,7 +317,7 @@ static struct frame truncated(struct stacks *stacks,
     if (stack->count == 0)
         return note(stacks, "[no stack]");
     unwind_obstacle(why, sizeof(why), modules_dwfl(modules),
-                    address_at(stack, 0));
+                    stack_address(stack, 0));
     return note(stacks, FRAME_TRUNCATED "%s%s]", why[0] ? ": " : "", why);
 }
 

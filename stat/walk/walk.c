@@ -19,6 +19,7 @@
 #include "stat/walk/stacks.h"
 #include "stat/walk/stop.h"
 #include "stat/walk/thread.h"
+#include "stat/walk/touch.h"
 
 /* Approximate time to let one thread go. */
 #define RELEASE_NS 10000
@@ -237,9 +238,12 @@ int walk_process(struct walker *walker,
     size_t passed = 0;
     int r;
 
-    r = check_program(memory, error);
+    r = touch_memory(pid) ? check_program(memory, error)
+                          : cop_error_set(error, -ETIMEDOUT, "pid %d: %s",
+                                          (int)pid, touch_reason());
     if (r == 0)
         r = modules_look_early(&modules, memory, error);
+    touch_file(pid, "");
     if (r == 0)
         r = stacks_new(&stacks, pid, options);
     if (r == 0)

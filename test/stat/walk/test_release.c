@@ -463,16 +463,15 @@ TEST(a_late_thread_is_let_go)
     stuck_end(&stuck);
 }
 
-/* The guard leaves alone a daemon that works for longer than it may be stopped,
- * also with threads that stop late. Here the daemon looks for names. */
-TEST(a_daemon_that_works_is_left_alone)
+/* The file with a program's names does not answer: the look ends, and what stops
+ * late is let go all the same. */
+TEST(a_look_ends_without_names)
 {
-    struct timespec pause = {2 * GUARD_GRACE_MS / 1000, 0};
     char folder[] = "/tmp/test_release.XXXXXX";
     char program[64], debug[64];
     struct stuck stuck;
-    pid_t tool, daemon;
-    int status, fifo;
+    pid_t tool;
+    int status;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     snprintf(program, sizeof(program), "%s/stuck", folder);
@@ -480,20 +479,13 @@ TEST(a_daemon_that_works_is_left_alone)
     copy_without_names(program, debug);
     stuck = stuck_start(program);
     tool = tool_start(stuck.pid, SCHED_OTHER, "1", "50", "1");
-    daemon = await_late(stuck.pid);
-    nanosleep(&pause, NULL); /* as long as the guard would need */
-    CU_ASSERT(is_alive(daemon));
-    AWAIT((fifo = open(debug, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0);
-    CU_ASSERT(fifo >= 0); /* the daemon did look there */
-    /* From now on a process that opens it does not wait. */
-    CU_ASSERT_EQUAL(unlink(debug), 0);
-    close(fifo);
     CU_ASSERT_EQUAL(waitpid(tool, &status, 0), tool);
     CU_ASSERT(WIFEXITED(status));
-    CU_ASSERT(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 1);
+    CU_ASSERT(WEXITSTATUS(status) <= 3); /* as documented */
     CU_ASSERT(stuck_goes_on(&stuck));
     stuck_end(&stuck);
     unlink(program);
+    unlink(debug);
     rmdir(folder);
 }
 
