@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stat/walk/memory.h"
+#include "stat/walk/touch.h"
 
 /* Limits of what is read from a process, whose memory may contain anything. */
 #define HEADERS_MAX 64    /* program headers */
@@ -26,6 +27,8 @@ bool environment_read(pid_t pid, environment_fn fn, void *arg)
     size_t room = 0;
     FILE *file;
 
+    if (!touch_words(pid))
+        return false;
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     file = fopen(path, "re");
     if (!file)
@@ -250,7 +253,7 @@ bool environment_read_live(pid_t pid, environment_fn fn, void *arg)
     uint64_t address, list, at;
     bool any = false;
 
-    if (!find_environ(&address, pid) ||
+    if (!touch_memory(pid) || !find_environ(&address, pid) ||
         !memory_read(pid, address, &list, sizeof(list)))
         return false;
     for (size_t i = 0; i < LINES_MAX; i++) {

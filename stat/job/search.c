@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "stat/job/apart.h"
 #include "stat/job/processes.h"
 #include "stat/job/step.h"
+#include "stat/walk/touch.h"
 
 /* Most processes that one is below, and most that are asked for ranks which they
  * have set themselves. */
@@ -293,18 +295,25 @@ static void find_called(struct search *search,
     for (size_t i = 0; i < search->processes.count; i++) {
         const struct process *process = &search->processes.list[i];
 
-        if (process->pid != getpid() &&
+        if (process->pid != getpid() && process->pid != touch_owner() &&
             (!uid || is_owned_by(process->pid, *uid)) &&
             (!name || is_called(search, process, name)))
             add_candidate(search, process);
     }
 }
 
-int targets_add_name(struct targets *targets,
-                     const char *name,
-                     const char *user,
-                     struct cop_error *error)
+/* What targets_add_name() gets. */
+struct called {
+    const char *name;
+    const char *user;
+};
+
+static int add_called(struct targets *targets,
+                      void *arg,
+                      struct cop_error *error)
 {
+    const struct called *called = arg;
+    const char *name = called->name, *user = called->user;
     struct search search = {.count = 0};
     char *full = NULL;
     uid_t uid = 0;
@@ -332,12 +341,22 @@ int targets_add_name(struct targets *targets,
     return r;
 }
 
+int targets_add_name(struct targets *targets,
+                     const char *name,
+                     const char *user,
+                     struct cop_error *error)
+{
+    struct called called = {name, user};
+
+    return apart_search(targets, add_called, &called, error);
+}
+
 /* Whether it is a program of Coppice, even if run by libtool. */
 static bool is_own(const struct process *process)
 {
     const char *name = process->name;
 
-    return process->pid == getpid() ||
+    return process->pid == touch_owner() ||
            strncmp(name + (strncmp(name, "lt-", 3) == 0 ? 3 : 0), "coppice-",
                    8) == 0;
 }
@@ -402,10 +421,9 @@ static int find_step(struct search *search, const char *job)
     return find_hidden(search, job);
 }
 
-int targets_add_step(struct targets *targets,
-                     const char *job,
-                     struct cop_error *error)
+static int add_step(struct targets *targets, void *arg, struct cop_error *error)
 {
+    const char *job = arg;
     struct search search = {.count = 0};
     int r;
 
@@ -419,6 +437,13 @@ int targets_add_step(struct targets *targets,
                           job);
     search_fini(&search);
     return r;
+}
+
+int targets_add_step(struct targets *targets,
+                     const char *job,
+                     struct cop_error *error)
+{
+    return apart_search(targets, add_step, (void *)(uintptr_t)job, error);
 }
 
 /* Whether the process only starts those of a job. srun counts as a client
@@ -492,10 +517,11 @@ static int say_remote(pid_t pid,
     return r;
 }
 
-int targets_add_children(struct targets *targets,
-                         pid_t pid,
-                         struct cop_error *error)
+static int add_children(struct targets *targets,
+                        void *arg,
+                        struct cop_error *error)
 {
+    pid_t pid = *(const pid_t *)arg;
     struct search search = {.count = 0};
     int r;
 
@@ -524,4 +550,11 @@ int targets_add_children(struct targets *targets,
                           (int)pid);
     search_fini(&search);
     return r;
+}
+
+int targets_add_children(struct targets *targets,
+                         pid_t pid,
+                         struct cop_error *error)
+{
+    return apart_search(targets, add_children, &pid, error);
 }
