@@ -32,16 +32,13 @@ static inline int rows_compare(
         return strcmp(rows_string(a, i), rows_string(b, k));
     x = numeric_element(type, a, i);
     y = numeric_element(type, b, k);
-    switch (numeric_wide_type(type)) {
-    case COP_INT64:
+    if (numeric_wide_type(type) == COP_INT64)
         return (x.i > y.i) - (x.i < y.i);
-    case COP_UINT64:
+    if (numeric_wide_type(type) == COP_UINT64)
         return (x.u > y.u) - (x.u < y.u);
-    default:
-        if (x.f != x.f || y.f != y.f)
-            return (x.f == x.f) - (y.f == y.f);
-        return (x.f > y.f) - (x.f < y.f);
-    }
+    if (x.f != x.f || y.f != y.f)
+        return (x.f == x.f) - (y.f == y.f);
+    return (x.f > y.f) - (x.f < y.f);
 }
 
 /* Write element `i` of an array of `type` for people; long strings are cut. */
