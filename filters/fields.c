@@ -3,32 +3,16 @@
  * The stream's parameters are "%as", a word for each value: "sum", "min",
  * "max", "avg", "same", "concat", "top:K", "with:I" (fields_words.c). A packet
  * of any node is read in the same way, so that the filter may be left out in
- * some of them: a number is a list of one for "concat" and "top". With "avg"
- * packets between nodes are |mark and original types "%auc"|the values, sums in
- * 64 bits|count "%uld"|. */
+ * some of them: a number is a list of one for "concat" and "top". */
 #include "filters/fields.h"
 #include "filters/rows.h"
 
 #include <math.h>
 
-/* Most values of a packet with averages. */
-#define AVG_VALUES (COP_VALUES_MAX - 2)
-
-static const unsigned char mark[] = {'f', 'l', 'd', 1};
-
-/* A packet as read. */
-struct input {
-    uint32_t rank;
-    const struct cop_packet *packet;
-    uint64_t packets; /* in its sums */
-    struct cop_value values[COP_VALUES_MAX];
-    enum cop_type types[COP_VALUES_MAX]; /* original ones */
-};
-
 struct state {
     struct fields fields;
-    struct numeric_room room; /* for the values of an output */
-    struct input *inputs;     /* memory for those of a wave */
+    struct numeric_room room;    /* for the values of an output */
+    struct fields_input *inputs; /* memory for those of a wave */
     size_t inputs_max;
     struct cop_packet *total; /* join form: of all packets; NULL: of none */
     bool is_final;            /* join form: to be packed for the application */
@@ -44,7 +28,7 @@ struct pick {
 struct call {
     struct state *state;
     struct cop_filter_call *call;
-    struct input *inputs;
+    struct fields_input *inputs;
     size_t count;
     struct cop_value out[COP_VALUES_MAX];
     unsigned char *room; /* what is free of the state's room */
@@ -77,153 +61,6 @@ static void fields_free(void *arg)
     free(state->room.bytes);
     free(state->inputs);
     free(state);
-}
-
-/* ---- reading ---- */
-
-/* Read the mark and the count around the values of a packet with sums. Returns
- * the number of values, or `count` if it is a packet of a back-end. */
-static int read_around(struct input *input, int count)
-{
-    struct cop_value *values = input->values;
-    int inner = count - 2;
-    const unsigned char *head;
-    uint64_t packets;
-
-    if (inner < 0 || values[0].type != COP_UCHAR ||
-        values[0].shape != COP_ARRAY ||
-        values[0].count != sizeof(mark) + (uint64_t)inner ||
-        memcmp(values[0].data, mark, sizeof(mark)) != 0 ||
-        values[count - 1].type != COP_UINT64 ||
-        values[count - 1].shape != COP_SCALAR)
-        return count;
-    head = values[0].data;
-    packets = *(const uint64_t *)values[count - 1].data;
-    for (int i = 0; i < inner; i++)
-        if (head[sizeof(mark) + (size_t)i] > COP_STRING)
-            return count;
-    if (packets == 0 || packets > INT64_MAX)
-        return count;
-    input->packets = packets;
-    for (int i = 0; i < inner; i++)
-        input->types[i] = (enum cop_type)head[sizeof(mark) + (size_t)i];
-    memmove(values, values + 1, (size_t)inner * sizeof(*values));
-    return inner;
-}
-
-/* Check value `v` by itself, and make it a list where it becomes one. */
-static int read_value(const struct call *call, struct input *input, int v)
-{
-    const struct field *field = &call->state->fields.list[v];
-    struct cop_value *value = &input->values[v];
-    const struct field *leader = field_leader(&call->state->fields, v);
-    bool is_sum = field->op == FIELD_AVG && input->packets > 0;
-
-    if (value->type !=
-        (is_sum ? numeric_wide_type(input->types[v]) : input->types[v]))
-        return cop_filter_fail(call->call, "value %d from rank %u is damaged",
-                               v, input->rank);
-    if (value->type == COP_STRING && field_needs_numbers(field))
-        return cop_filter_fail(call->call,
-                               "value %d from rank %u is a string: \"%s\" "
-                               "takes numbers only",
-                               v, input->rank, field_word(field));
-    if ((field->op == FIELD_CONCAT || leader->op == FIELD_TOP) &&
-        value->shape == COP_SCALAR)
-        value->shape = COP_ARRAY;
-    return 0;
-}
-
-/* Check that a follower has as many elements as the value that it follows. */
-static int check_follower(const struct call *call,
-                          const struct input *input,
-                          int v)
-{
-    const struct field *field = &call->state->fields.list[v];
-    const struct cop_value *leader = &input->values[field->number];
-    const struct cop_value *value = &input->values[v];
-
-    if (field->op != FIELD_WITH ||
-        (value->count == leader->count &&
-         (value->shape == COP_SCALAR) == (leader->shape == COP_SCALAR)))
-        return 0;
-    return cop_filter_fail(call->call,
-                           "value %d from rank %u has %llu elements, but value "
-                           "%u, which it is \"with\", has %llu",
-                           v, input->rank, (unsigned long long)value->count,
-                           field->number, (unsigned long long)leader->count);
-}
-
-/* Read a packet that came from `rank`. */
-static int read_input(const struct call *call,
-                      struct input *input,
-                      const struct cop_packet *packet,
-                      uint32_t rank)
-{
-    int expected = call->state->fields.count;
-    int count = cop_packet_value_count(packet);
-    int r = 0;
-
-    input->rank = rank;
-    input->packet = packet;
-    input->packets = 0;
-    if (count < 0)
-        return cop_filter_fail(call->call,
-                               "the packet from rank %u cannot be read: %s",
-                               rank, strerror(-count));
-    for (int i = 0; i < count; i++) {
-        cop_packet_value(packet, (size_t)i, &input->values[i]);
-        input->types[i] = input->values[i].type;
-    }
-    if (call->state->fields.has_avg)
-        count = read_around(input, count);
-    if (count != expected)
-        return cop_filter_fail(call->call,
-                               "the packet from rank %u has the format \"%s\", "
-                               "but the stream's parameters have %d words: "
-                               "there must be one for each value",
-                               rank, cop_packet_format(packet), expected);
-    for (int v = 0; r == 0 && v < expected; v++)
-        r = read_value(call, input, v);
-    for (int v = 0; r == 0 && v < expected; v++)
-        r = check_follower(call, input, v);
-    return r;
-}
-
-/* Check that value `v` of an input is as in the first one. */
-static int match_value(const struct call *call,
-                       const struct input *input,
-                       int v)
-{
-    const struct fields *fields = &call->state->fields;
-    const struct input *first = &call->inputs[0];
-    enum field_op op = field_leader(fields, v)->op;
-    const struct cop_value *a = &first->values[v], *b = &input->values[v];
-
-    if (first->types[v] != input->types[v] || a->shape != b->shape)
-        return cop_filter_fail(
-            call->call,
-            "value %d from rank %u has another type (\"%s\") than that from "
-            "rank %u (\"%s\")",
-            v, input->rank, cop_packet_format(input->packet), first->rank,
-            cop_packet_format(first->packet));
-    if (op == FIELD_CONCAT || op == FIELD_TOP || a->count == b->count)
-        return 0;
-    return cop_filter_fail(call->call,
-                           "value %d from rank %u has %llu elements, from rank "
-                           "%u %llu: all must have the same length",
-                           v, input->rank, (unsigned long long)b->count,
-                           first->rank, (unsigned long long)a->count);
-}
-
-static int match_inputs(const struct call *call)
-{
-    int r = 0;
-
-    for (size_t i = 1; r == 0 && i < call->count; i++)
-        for (int v = 0; r == 0 && v < call->state->fields.count; v++)
-            r = match_value(call, &call->inputs[i], v);
-    return r;
 }
 
 /* ---- the output ---- */
@@ -448,11 +285,11 @@ static int add_wide(struct call *call, int v)
 static int check_same(struct call *call, int v)
 {
     char text[ROWS_TEXT_SIZE], other[ROWS_TEXT_SIZE];
-    const struct input *first = &call->inputs[0];
+    const struct fields_input *first = &call->inputs[0];
     const struct cop_value *value = &first->values[v];
 
     for (size_t i = 1; i < call->count; i++) {
-        const struct input *input = &call->inputs[i];
+        const struct fields_input *input = &call->inputs[i];
         const void *data = input->values[v].data;
 
         for (uint64_t e = 0; e < value->count; e++)
@@ -536,16 +373,16 @@ static int pack_sums(const struct call *call,
                      uint64_t packets)
 {
     size_t count = (size_t)call->state->fields.count;
-    unsigned char head[sizeof(mark) + AVG_VALUES];
+    unsigned char head[FIELDS_MARK + FIELDS_AVG_MAX];
     struct cop_value values[COP_VALUES_MAX];
 
-    memcpy(head, mark, sizeof(mark));
+    memcpy(head, fields_mark, FIELDS_MARK);
     for (size_t i = 0; i < count; i++) {
-        head[sizeof(mark) + i] = (unsigned char)call->inputs[0].types[i];
+        head[FIELDS_MARK + i] = (unsigned char)call->inputs[0].types[i];
         values[i + 1] = call->out[i];
     }
     values[0] =
-        (struct cop_value){COP_UCHAR, COP_ARRAY, sizeof(mark) + count, head};
+        (struct cop_value){COP_UCHAR, COP_ARRAY, FIELDS_MARK + count, head};
     values[count + 1] = (struct cop_value){COP_UINT64, COP_SCALAR, 1, &packets};
     return cop_packet_new_values(out, tag, values, count + 2);
 }
@@ -558,14 +395,15 @@ static int make_output(struct call *call,
 {
     const struct fields *fields = &call->state->fields;
     uint64_t packets = 0;
-    int r = match_inputs(call);
+    int r = fields_match(&call->state->fields, call->call, call->inputs,
+                         call->count);
 
     if (r == 0)
         r = make_room(call);
     for (int v = 0; r == 0 && v < fields->count; v++)
         r = reduce(call, v);
     for (size_t i = 0; r == 0 && i < call->count; i++) {
-        const struct input *input = &call->inputs[i];
+        const struct fields_input *input = &call->inputs[i];
         uint64_t more = input->packets ? input->packets : 1;
 
         if (more > INT64_MAX - packets)
@@ -606,9 +444,9 @@ static int fields_filter(void *arg, struct cop_filter_call *filter_call)
     r = make_inputs(state, call.count);
     call.inputs = state->inputs;
     for (size_t i = 0; r == 0 && i < call.count; i++)
-        r = read_input(&call, &call.inputs[i],
-                       cop_filter_packet(filter_call, i),
-                       cop_filter_inlet(filter_call, i));
+        r = fields_input(&call.state->fields, call.call, &call.inputs[i],
+                         cop_filter_packet(filter_call, i),
+                         cop_filter_inlet(filter_call, i));
     if (r == 0)
         r = make_output(&call, &packet,
                         cop_packet_tag(cop_filter_packet(filter_call, 0)),
@@ -632,10 +470,12 @@ static int fields_join(void *arg,
     if (rank == UINT32_MAX)
         rank = cop_filter_rank(filter_call);
     if (r == 0 && state->total)
-        r = read_input(&call, &call.inputs[call.count++], state->total,
-                       cop_filter_rank(filter_call));
+        r = fields_input(&call.state->fields, call.call,
+                         &call.inputs[call.count++], state->total,
+                         cop_filter_rank(filter_call));
     if (r == 0)
-        r = read_input(&call, &call.inputs[call.count++], packet, rank);
+        r = fields_input(&call.state->fields, call.call,
+                         &call.inputs[call.count++], packet, rank);
     if (r == 0)
         r = make_output(&call, &total, cop_packet_tag(packet), false);
     if (r < 0)
@@ -648,7 +488,7 @@ static int fields_join(void *arg,
 static int fields_pack(const void *arg, struct cop_packet **out)
 {
     struct state state = *(const struct state *)arg;
-    struct input input;
+    struct fields_input input;
     struct call call = {.state = &state, .inputs = &input, .count = 1};
     int r;
 
@@ -660,7 +500,7 @@ static int fields_pack(const void *arg, struct cop_packet **out)
     }
     /* In room of its own: the state stays as it is. */
     state.room = (struct numeric_room){.len = 0};
-    r = read_input(&call, &input, state.total, 0);
+    r = fields_input(&call.state->fields, call.call, &input, state.total, 0);
     if (r == 0)
         r = make_output(&call, out, cop_packet_tag(state.total), true);
     free(state.room.bytes);

@@ -7,9 +7,6 @@
 /* Most elements of a "top". */
 #define TOP_MAX 65536
 
-/* Most words with an "avg": its packets have two values more. */
-#define AVG_WORDS (COP_VALUES_MAX - 2)
-
 static const struct {
     const char *text; /* with ":", a number follows */
     bool takes_strings;
@@ -108,11 +105,11 @@ int fields_read(struct fields *out, struct cop_filter_call *call)
         out->has_avg |= out->list[i].op == FIELD_AVG;
     }
     out->count = (int)count;
-    if (out->has_avg && count > AVG_WORDS)
+    if (out->has_avg && count > FIELDS_AVG_MAX)
         return cop_filter_fail(call,
                                "the parameters have %u words: with \"avg\", "
                                "there may be at most %d",
-                               count, AVG_WORDS);
+                               count, FIELDS_AVG_MAX);
     for (int v = 0; r == 0 && v < out->count; v++)
         r = check_with(out, v, call);
     return r;

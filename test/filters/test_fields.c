@@ -287,8 +287,12 @@ static void check_two_refused(const char *name,
 /* The error says which value of which rank is refused. */
 TEST(wrong_packets_are_refused)
 {
+    const unsigned char head[] = {'f', 'l', 'd', 1, COP_STRING};
     const int32_t three[] = {1, 2, 3};
 
+    check_two_refused("fields", WORDS("avg"),
+                      packet_of("%auc %lf %uld", head, 5, 1.0, UINT64_C(1)),
+                      packet_of("%d", 1), "value 0 from rank 7 is a string");
     check_two_refused("fields", WORDS("sum", "sum"), packet_of("%d %d", 1, 2),
                       packet_of("%d", 1), "rank 9 has the format \"%d\"");
     check_two_refused("fields", WORDS("sum"), packet_of("%d", 1),
