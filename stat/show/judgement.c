@@ -40,16 +40,19 @@ static char *append_tasks(char *text,
 }
 
 /* Append the tasks of `group`, or, if it is helpers of ranks that are at its
- * place, these: "rank 1, worker 10954". NULL without memory. */
+ * place, these: "rank 1, worker 10954". `*one` becomes whether that is one. NULL
+ * without memory. */
 static char *append_who(char *text,
                         const struct judging *judging,
                         const struct group *group,
-                        bool most)
+                        bool most,
+                        bool *one)
 {
     const struct report *report = judging->report;
     uint32_t top = report_top(report, group->node);
     char ids[THREADS_IDS_SIZE] = "";
 
+    *one = tasks_count(group->tasks) == 1;
     if (strcmp(tree_function(report->tree, top), FRAME_WORKER) != 0)
         return append_tasks(text, judging, group, most);
     if (tasks_count(group->tasks) > 1)
@@ -59,6 +62,7 @@ static char *append_who(char *text,
         free(text);
         return NULL;
     }
+    *one = !strstr(ids, "workers");
     return columns_append(append_tasks(text, judging, group, most), ", %s",
                           ids[0] ? ids : "its worker");
 }
@@ -93,9 +97,9 @@ static char *append_group(char *text,
                           const struct group *group,
                           bool most)
 {
-    bool one = tasks_count(group->tasks) == 1;
+    bool one;
 
-    text = append_who(text, judging, group, most);
+    text = append_who(text, judging, group, most, &one);
     switch (group->doing) {
     case DOING_NOTHING:
         text = columns_append(text, " %s in ", one ? "is" : "are");

@@ -475,6 +475,19 @@ static void add_workers(struct traces *traces, bool again)
     }
 }
 
+static void add_own_workers(struct traces *traces, bool again)
+{
+    const struct frame frames[] = {{FRAME_WORKER, "", 0, "", 0, false},
+                                   {"decode", "data.py", 5, "", 0, false},
+                                   {"read", "", 0, "", 0, false}};
+    const struct evidence evidence = {.decisive = 3, .weight = WEIGHT_PROGRAM};
+
+    (void)again;
+    add_thread(traces, 0, "main", "select", false);
+    for (int tid = 70; tid < 72; tid++)
+        CHECK_OK(traces_add_thread(traces, 0, tid, frames, 3, &evidence));
+}
+
 /* A function of the program that a runtime has called is the place of its task.
  * A worker is named as such. */
 TEST(judgements_name_operators_and_workers)
@@ -491,6 +504,11 @@ TEST(judgements_name_operators_and_workers)
         text, "workers of 2 of 3 tasks wait in read (decode, data.py:5); task "
               "1 waits in select (main, w.c:3); no task has moved (2 samples, "
               "0.1 s)");
+    free(text);
+    text = judged_twice(add_own_workers);
+    CU_ASSERT_STRING_EQUAL(text,
+                           "task 0, workers 70-71 wait in read (decode, "
+                           "data.py:5); no task has moved (2 samples, 0.1 s)");
     free(text);
 }
 
