@@ -2,8 +2,8 @@
 #include "test/topology/tree.h"
 #include "topology/hostlist.h"
 
-#include <unistd.h>
 #include <errno.h>
+#include <unistd.h>
 
 static struct topology *shape_tree(const char *text)
 {
