@@ -2,12 +2,7 @@
  *
  * Value by value: "%d %as" becomes "%ad %as". The order is that of the inlets
  * in the wave, by rank, so the values of one subtree stay together. */
-#include "filters/numeric.h"
-
-static size_t element_len(enum cop_type type)
-{
-    return type == COP_STRING ? sizeof(const char *) : numeric_len(type);
-}
+#include "filters/rows.h"
 
 /* The number of values in packet `index`. Fails if the packet cannot be read,
  * or has not `expected` values (negative: any number). */
@@ -65,7 +60,7 @@ static int gather_value(struct cop_filter_call *call,
                         size_t v,
                         struct cop_value *out)
 {
-    size_t len = element_len(out->type);
+    size_t len = rows_len(out->type);
     struct cop_value value;
     unsigned char *at;
     int r;

@@ -305,14 +305,12 @@ static int slots_new(struct slot **out,
 static int shape_place(struct topology *topo, const struct shaper *shaper)
 {
     uint32_t slot_count = host_count(shaper->hosts);
-    char own[HOSTNAME_MAX + 1] = HOST_DEFAULT;
+    char own[HOSTNAME_MAX + 1] = "";
     struct slot *slots = NULL;
     int r;
 
-    if (shaper->places && gethostname(own, sizeof own) < 0)
-        strcpy(own, HOST_DEFAULT);
-    own[sizeof own - 1] = '\0';
-    r = slots_new(&slots, shaper, own);
+    r = slots_new(&slots, shaper,
+                  gethostname(own, sizeof own - 1) == 0 ? own : HOST_DEFAULT);
     topo->hosts_len = 0;
     for (uint32_t i = 0; i < topo->count && r == 0; i++) {
         struct slot *slot =

@@ -31,9 +31,11 @@ static void print_hosts(struct cop_network *network,
     free(hosts);
 }
 
-/* Print the classes of answers: exit status, output, members. */
+/* Print the classes of answers: exit status, output, members. There should be
+ * `expected` of them. */
 static void print_classes(struct cop_network *network,
-                          const struct cop_packet *answer)
+                          const struct cop_packet *answer,
+                          size_t expected)
 {
     const uint32_t *sizes, *ranks;
     const char *const *outputs;
@@ -44,6 +46,9 @@ static void print_classes(struct cop_network *network,
                           &outputs, &count, &sizes, &count, &ranks,
                           &rank_count) < 0)
         errx(1, "an answer of another format");
+    if (cop_packet_contributors(answer) < expected)
+        warnx("only %u of %zu hosts have answered",
+              cop_packet_contributors(answer), expected);
     for (uint32_t i = 0; i < count; ranks += sizes[i++]) {
         print_hosts(network, ranks, sizes[i]);
         printf(" (%u), exit status %d\n%s", sizes[i], statuses[i], outputs[i]);
@@ -58,6 +63,7 @@ int main(int argc, char **argv)
     struct cop_stream *stream;
     struct cop_packet *answer;
     struct cop_error error;
+    size_t hosts;
     int r;
 
     if (argc != 5)
@@ -76,6 +82,7 @@ int main(int argc, char **argv)
             break;
         warnx("%s is missing: %s", absentee.host, absentee.reason);
     }
+    hosts = cop_communicator_size(cop_network_everyone(network));
     options.up_filter = "classes";
     options.guarantee = COP_GUARANTEE_WAVES;
     if (cop_stream_open(&stream, network, cop_network_everyone(network),
@@ -86,7 +93,7 @@ int main(int argc, char **argv)
         r = cop_stream_receive(stream, &answer, COP_FOREVER);
     if (r < 0)
         errx(1, "no answer: %s", strerror(-r));
-    print_classes(network, answer);
+    print_classes(network, answer, hosts);
     cop_packet_free(answer);
     cop_network_free(network);
     return 0;

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     struct cop_error error;
     int r;
 
-    if (argc < 6 || argc > 7)
+    if (argc < 6 || argc > 7 || atoi(argv[3]) < 1 || atoi(argv[4]) < 0)
         errx(2, "usage: monitor LAUNCHER HOSTS PERIODS SECONDS BACK-END "
                 "[FILE]");
     launch.launcher = argv[1];

@@ -16,8 +16,7 @@ static void say_go(const struct report *report, gather_say_fn say)
     if (node < tree->node_count)
         say("a program is in Go: goroutines that wait are not shown, only "
             "threads; its handler /debug/pprof/goroutine?debug=2 shows them, "
-            "and "
-            "SIGQUIT makes it print them and end");
+            "and SIGQUIT makes it print them and end");
 }
 
 int remarks_find(const struct report *report, gather_say_fn say)

@@ -122,7 +122,10 @@ matches() {
 # two minutes. Returns whether they do.
 await() {
     tries=0
-    until [ "$(grep -Ecs -- "$1" "$2")" -ge "${3:-1}" ]; do
+    until [ "$(grep -Ecs -- "$1" "$2")" -ge "${3:-1}" ] 2>/dev/null; do
+        case $2 in
+        /proc/*) [ -e "$2" ] || return 1 ;; # that process has ended
+        esac
         tries=$((tries + 1))
         [ "$tries" -lt 2400 ] || return 1
         sleep 0.05
