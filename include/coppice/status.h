@@ -42,8 +42,8 @@ enum cop_role {
 struct cop_status_node {
     size_t size;
     uint32_t rank;
-    uint32_t parent; /* COP_RANK_NONE at the front-end; of a lost node, the last
-                        one known */
+    uint32_t parent; /* COP_RANK_NONE at the front-end, or if not known; of a
+                        lost node, the last one known */
     enum cop_role role;
     enum cop_state state;
     uint32_t state_ms;      /* time in this state, or COP_TIME_UNKNOWN */
@@ -115,12 +115,15 @@ COP_API int cop_hosts_text(char **text, const char *const *hosts, size_t count);
 
 /* What this process's node knows of node `rank`, without a message: at the
  * front-end, of every node that there has been, so a loop from 0 to the first
- * -ENOENT lists the tree; at a back-end, of itself and of commnodes. The state
- * is never COP_STATE_DEGRADED or COP_STATE_SILENT, and `round_trip_us` and
- * `adoptions` are not known. A back-end that has left is COP_STATE_LOST, without
- * a reason. The host of a back-end that joined by itself, and at a back-end that
- * of other nodes, is not known. The caller sets `node->size` before; the texts
- * are borrowed from `network`.
+ * -ENOENT lists the tree; at a back-end, of itself and of commnodes. The caller
+ * sets `node->size` before; the texts are borrowed from `network`.
+ *
+ * The state is never COP_STATE_DEGRADED or COP_STATE_SILENT. A back-end that has
+ * left is COP_STATE_LOST, without a reason. `round_trip_us` and `adoptions` are
+ * not known. Neither are, at the front-end, the host of a back-end that joined by
+ * itself, and its parent until it has found another one; the parents of
+ * back-ends after 4,096 recoveries; at a back-end, the hosts of other nodes, and
+ * its own parent while it looks for one.
  *
  * Returns 0, -ENOENT if there is no such node, -EINVAL, or -EPERM in a forked
  * child. */

@@ -17,7 +17,8 @@
 #define ENTRY_TIMES   6
 
 /* Entry number `number`, which must not have been overwritten. */
-static struct history_entry *entry_at(struct history *history, uint64_t number)
+static struct history_entry *entry_at(const struct history *history,
+                                      uint64_t number)
 {
     return &history->list[number % LIMIT_STATUS_REPORTS];
 }
@@ -48,6 +49,19 @@ static uint64_t first_from(const struct history *history, uint64_t number)
     if (number > history->next)
         return history->next;
     return number < oldest ? oldest : number;
+}
+
+uint32_t history_parent(const struct node *node,
+                        uint32_t rank,
+                        uint32_t launched)
+{
+    const struct history *history = &node->status.history;
+    uint64_t first = first_from(history, 0), number = history->next;
+
+    while (number-- > first)
+        if (entry_at(history, number)->rank == rank)
+            return entry_at(history, number)->adoption.parent;
+    return first == 0 ? launched : RANK_NONE;
 }
 
 int history_encode(struct node *node, uint64_t from, struct frame *out)

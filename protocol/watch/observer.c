@@ -538,14 +538,12 @@ static bool internal_row(const struct node *node,
  * lost, or has left. */
 static void backend_row(const struct node *node, uint32_t rank, struct row *out)
 {
-    struct table_record record;
+    bool launched = launched_index(node, rank) != TOPOLOGY_NONE;
     uint64_t since_ms;
 
     *out = row_of(node, rank, NODE_BACKEND, ROW_UP);
-    if (node->heal.table &&
-        table_latest(node->heal.table, rank, &record) == 0 &&
-        record.parent < TABLE_FAILED)
-        out->parent = record.parent;
+    out->parent =
+        history_parent(node, rank, launched ? out->parent : RANK_NONE);
     if (!ranks_has(&node->backends, rank)) {
         out->state = ROW_LOST;
         set_loss(node, out);
@@ -572,9 +570,10 @@ bool node_row(const struct node *node, uint32_t rank, struct row *out)
     if (internal_row(node, rank, out))
         return true;
     if (node->role != NODE_FRONTEND) {
-        *out = row_of(node, rank, NODE_BACKEND, ROW_UP);
+        *out = row_of(node, rank, NODE_BACKEND,
+                      node->parent ? ROW_UP : ROW_ORPHAN);
         out->host = node->status.host;
-        out->parent = node->parent ? node->parent->rank : 0;
+        out->parent = node->parent ? node->parent->rank : RANK_NONE;
         return rank == node->rank;
     }
     for (uint32_t i = 0; i < node->roster.missing_count; i++)

@@ -162,6 +162,12 @@ void history_add(struct node *node,
  * Returns 0 or -ENOMEM. */
 int history_encode(struct node *node, uint64_t from, struct frame *out);
 
+/* The parent that `rank` has reported last; `launched` if it has reported none,
+ * RANK_NONE if its report may have been overwritten. */
+uint32_t history_parent(const struct node *node,
+                        uint32_t rank,
+                        uint32_t launched);
+
 /* Free the history. */
 void history_fini(struct node *node);
 

@@ -1,6 +1,8 @@
 /* test_grow.c - back-ends that join a running network. */
 #include <sys/stat.h>
 
+#include <coppice/status.h>
+
 #include "test/frontend/tree.h"
 
 #define JOINERS    3
@@ -74,6 +76,7 @@ TEST_OF_TREES(only_streams_that_grow_take_them)
     struct cop_stream *fixed = tree_open(network, COP_WAIT_FOR_ALL, "sum");
     struct cop_stream *grow = open_grow(network, COP_WAIT_FOR_ALL, "sum");
     int before = (int)cop_communicator_size(all), after = before + JOINERS;
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
     struct cop_stream *later;
     struct session session;
 
@@ -83,6 +86,11 @@ TEST_OF_TREES(only_streams_that_grow_take_them)
         join(&session);
     await_joiners(network, JOINERS);
     CU_ASSERT_EQUAL(cop_communicator_size(all), (size_t)after);
+    CHECK_OK(cop_network_node(network, tree_rank(network, (size_t)after - 1),
+                              &node));
+    CU_ASSERT_EQUAL(node.role, COP_BACKEND);
+    CU_ASSERT_EQUAL(node.state, COP_STATE_UP);
+    CU_ASSERT_EQUAL(node.parent, COP_RANK_NONE); /* it is not told */
     CU_ASSERT_EQUAL(cop_stream_size(fixed), (size_t)before);
     CU_ASSERT_EQUAL(cop_stream_size(grow), (size_t)after);
     CHECK_IS(tree_sync(grow), 0);
