@@ -123,29 +123,33 @@ TEST(the_top_is_right_in_any_tree)
     }
 }
 
-/* Arrays are reduced by element; a NaN is no extreme. */
+/* Arrays are reduced by element; a NaN is no extreme, whichever input has it. */
 TEST(arrays_are_reduced_by_element)
 {
     const double a[] = {1, (double)NAN, 3}, b[] = {2, 5, (double)NAN};
     const int32_t from_a[] = {10, 11, 12}, from_b[] = {20, 21, 22};
     struct cop_packet *leaves[2], *found;
-    const double *most, *least;
-    const int32_t *whose;
-    uint32_t counts[3];
+    const double *most, *least, *plain;
+    const int32_t *of_most, *of_least;
+    uint32_t counts[5];
 
-    set_words(WORDS("max", "with:0", "min"));
-    CHECK_OK(
-        cop_packet_new(&leaves[0], 5, "%alf %ad %alf", a, 3, from_a, 3, a, 3));
-    CHECK_OK(
-        cop_packet_new(&leaves[1], 5, "%alf %ad %alf", b, 3, from_b, 3, b, 3));
+    set_words(WORDS("max", "with:0", "min", "with:2", "min"));
+    CHECK_OK(cop_packet_new(&leaves[0], 5, "%alf %ad %alf %ad %alf", a, 3,
+                            from_a, 3, a, 3, from_a, 3, a, 3));
+    CHECK_OK(cop_packet_new(&leaves[1], 5, "%alf %ad %alf %ad %alf", b, 3,
+                            from_b, 3, b, 3, from_b, 3, b, 3));
     found = wave_of("fields", leaves, 2, 1);
-    CHECK_OK(cop_packet_unpack(found, "%alf %ad %alf", &most, &counts[0],
-                               &whose, &counts[1], &least, &counts[2]));
-    for (int i = 0; i < 3; i++)
+    CHECK_OK(cop_packet_unpack(found, "%alf %ad %alf %ad %alf", &most,
+                               &counts[0], &of_most, &counts[1], &least,
+                               &counts[2], &of_least, &counts[3], &plain,
+                               &counts[4]));
+    for (int i = 0; i < 5; i++)
         CU_ASSERT_EQUAL_FATAL(counts[i], 3);
     CU_ASSERT(most[0] == 2 && most[1] == 5 && most[2] == 3);
-    CU_ASSERT(whose[0] == 20 && whose[1] == 21 && whose[2] == 12);
+    CU_ASSERT(of_most[0] == 20 && of_most[1] == 21 && of_most[2] == 12);
     CU_ASSERT(least[0] == 1 && least[1] == 5 && least[2] == 3);
+    CU_ASSERT(of_least[0] == 10 && of_least[1] == 21 && of_least[2] == 12);
+    CU_ASSERT(plain[0] == 1 && plain[1] == 5 && plain[2] == 3);
     cop_packet_free(found);
 }
 
