@@ -196,6 +196,12 @@ TEST(judgements_name_the_owner_of_a_mutex)
     check_judgement(traces, NULL,
                     "2 threads of task 0 wait one for another, at last for a "
                     "mutex that thread 10 holds; ");
+    CHECK_OK(traces_new(&traces));
+    add_waiting(traces, 0, "take", "take_gil",
+                "[thread 11 waits for the GIL, which thread 10 holds]");
+    check_judgement(traces, NULL,
+                    "1 thread of task 0 waits for the GIL that thread 10 "
+                    "holds; ");
 }
 
 /* The judgement names four places of a task's threads and counts the others. */

@@ -235,6 +235,11 @@ TEST(files_of_one_name_are_shown_with_folders)
                                            {"/z/net.py", "z/net.py"},
                                            {"net.py", "net.py"},
                                            {"/net.py", "/net.py"},
+                                           {"/w/log.py", "w/log.py"},
+                                           {"log.py", "log.py"},
+                                           {"/k/b.py", "k/b.py"},
+                                           {"-b.py", "-b.py"},
+                                           {"b.py", "b.py"},
                                            {"<string>", "<string>"},
                                            {"ring.c", "ring.c"}};
     size_t count = sizeof(files) / sizeof(files[0]), found = 0;

@@ -68,6 +68,27 @@ TEST(who_spins_in_one_call_is_alike)
     tree_free(tree);
 }
 
+/* Tasks that have ended are alike, wherever they were before. */
+TEST(ended_tasks_are_one_class)
+{
+    static const char *const two[] = {"2", "0-1", NULL};
+    struct traces *traces;
+    struct tree *tree;
+
+    CHECK_OK(traces_new(&traces));
+    for (uint32_t task = 0; task < 3; task++) {
+        const struct frame frames[] = {FRAME_NOTE(FRAME_EXITED), PLACE("main"),
+                                       PLACE(task == 1 ? "read" : "write")};
+
+        CHECK_OK(task < 2 ? traces_add(traces, task, frames, 3)
+                          : traces_add(traces, task, frames + 1, 2));
+    }
+    tree = tree_of(traces);
+    check_classes(tree, CLASSES_CALLS, two);
+    check_classes(tree, CLASSES_FULL, two);
+    tree_free(tree);
+}
+
 /* 0, 6 / 4, 10 / 5, 11 / 7 / 8 / 9 in the barrier, and 1, 2, 3. */
 TEST(full_classes_look_inside)
 {

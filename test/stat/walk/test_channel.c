@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -151,6 +152,45 @@ TEST(a_send_that_is_not_taken_can_be_continued)
     cop_packet_free(got);
     free(numbers);
     ends_free();
+}
+
+/* A message with one word changed is refused, or is another one; never is read
+ * what it does not have. */
+TEST(damaged_messages_are_refused)
+{
+    const int32_t numbers[] = {1, 2, 3};
+    const char *const strings[] = {"a", "", "text"};
+    uint64_t words[64], sent[64];
+    struct cop_packet *packet;
+    ssize_t len;
+
+    ends_new();
+    CHECK_OK(cop_packet_new(&packet, 101, "%as %ad", strings, 3, numbers, 3));
+    CHECK_OK(channel_send(ends[0], packet, 0, -1));
+    cop_packet_free(packet);
+    len = recv(channel_fd(ends[1]), words, sizeof(words), 0);
+    CU_ASSERT_FATAL(len > 0 && len % 8 == 0 && len < (ssize_t)sizeof(words));
+    ends_free();
+    for (size_t i = 0; i < 3 * (size_t)len / 8; i++) {
+        const uint64_t others[] = {words[i / 3] + 1, words[i / 3] + 100000,
+                                   UINT64_MAX};
+        struct cop_packet *got = NULL;
+        int32_t number;
+        int r;
+
+        memcpy(sent, words, sizeof(words));
+        sent[i / 3] = others[i % 3];
+        ends_new();
+        CU_ASSERT_EQUAL(send(channel_fd(ends[0]), sent, (size_t)len, 0), len);
+        r = channel_receive(ends[1], &got, &number, 0);
+        CU_ASSERT(r == 0 || r == -EBADMSG || r == -EINVAL ||
+                  (r == -EAGAIN && i < 3));
+        /* the count and the length of the first value */
+        if (i / 3 == 3 || (i / 3 == 4 && i % 3 > 0))
+            CU_ASSERT_EQUAL(r, -EBADMSG);
+        cop_packet_free(got);
+        ends_free();
+    }
 }
 
 int main(void)
