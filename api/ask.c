@@ -41,7 +41,7 @@ int ask_network(struct frame *answer,
         return cop_error_set(error, -EINVAL,
                              "a time-out is from 1 to %d ms, not %d",
                              LIMIT_STATUS_MS, timeout_ms);
-    r = session_read(&session, session_path, 0, error);
+    r = session_read(&session, session_path, 0, SESSION_FRONTEND, error);
     if (r < 0)
         goto out;
     if (session->parent_rank != 0) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/astray.h"
+#include "protocol/watch/rows.h"
 #include "wire/packet.h"
 
 /* ---- time ---- */
@@ -252,11 +253,52 @@ static bool is_for_application(const struct cop_network *network,
            (news->tell != TELL_NODE_ADOPTED || network->role == NODE_FRONTEND);
 }
 
+/* What is said of the node of an event, before the reason. */
+static const char *const verbs[TELL_ENDED + 1] = {
+    [TELL_NODE_SUSPECTED] = " may be lost",
+    [TELL_NODE_BACK] = " lives",
+    [TELL_NODE_LOST] = " was lost",
+    [TELL_NODE_ADOPTED] = " was adopted",
+    [TELL_BACKEND_LOST] = " is no longer a member",
+    [TELL_BACKEND_JOINED] = " has joined",
+    [TELL_FILTER_ERROR] = "",
+    [TELL_STREAM_FAILED] = "",
+    [TELL_NODE_REFUSED] = "",
+};
+
+/* Make the sentence of the event `news`: "7 (n3, rank 12) was lost: it was
+ * silent". Long texts are cut. */
+static void write_sentence(const struct cop_network *network,
+                           const struct action *news,
+                           char *out,
+                           size_t size)
+{
+    const struct node_adoption *adoption = news->adoption;
+    struct row row = {.parent = RANK_NONE};
+    bool known =
+        node_row(driver_node(network->driver), news->rank, &row) && row.host;
+    const char *host = known ? row.host : "";
+    const char *label = known && row.label ? row.label : "";
+    bool both = *host && *label;
+    bool named = *host || *label;
+    char more[64] = "";
+
+    if (adoption)
+        snprintf(more, sizeof(more), " by %u after %.1f ms", adoption->parent,
+                 (double)adoption->recovery.overall_us / 1000);
+    else if (news->tell == TELL_BACKEND_JOINED && row.parent != RANK_NONE)
+        snprintf(more, sizeof(more), " below %u", row.parent);
+    snprintf(out, size, "%u%s%.64s%s%s%s%s%s%s%s", news->rank,
+             named ? " (" : "", host, both ? ", " : "", label, named ? ")" : "",
+             verbs[news->tell], more, news->text && *news->text ? ": " : "",
+             news->text ? news->text : "");
+}
+
 /* Queue an event for the application. */
 static void announce(struct cop_network *network, const struct action *news)
 {
     const char *text = news->text;
-    char parent[32];
+    char sentence[sizeof(((struct cop_event *)NULL)->text)];
     struct cop_event event = {
         .type = (enum cop_event_type)event_for(news->tell),
         .rank = news->rank,
@@ -265,10 +307,9 @@ static void announce(struct cop_network *network, const struct action *news)
 
     if (news->tell == TELL_ENDED)
         text = network->text;
-    if (news->tell == TELL_NODE_ADOPTED) {
-        snprintf(parent, sizeof(parent), "by rank %u",
-                 (uint32_t)news->sequence);
-        text = parent;
+    if (verbs[news->tell] && news->rank != 0) {
+        write_sentence(network, news, sentence, sizeof(sentence));
+        text = sentence;
     }
     if (news->tell == TELL_REDO) {
         event.rank = 0;

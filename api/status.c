@@ -101,6 +101,7 @@ static void fill_node(struct cop_status_node *node, const struct row *row)
         .adopted_from = row->adopted_from,
         .host = row->host ? row->host : "",
         .reason = row->reason ? row->reason : "",
+        .label = row->label ? row->label : "",
     };
 
     memcpy(node, &full, node->size);

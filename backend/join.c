@@ -8,6 +8,8 @@
 #include "api/network.h"
 #include "api/options.h"
 #include "net/session.h"
+#include "protocol/launch/roster.h"
+#include "wire/limits.h"
 
 /* How long a joiner that every node turned away calls again, and how often. */
 #define TRY_FOR_MS   2000
@@ -75,7 +77,8 @@ static uint64_t attempt_deadline_ms(const struct bootstrap *bootstrap,
 struct joining {
     const struct cop_join *join;
     uint64_t deadline_ms;
-    uint32_t spread;     /* chooses the node to call */
+    uint32_t spread;     /* chooses the node to call ... */
+    uint32_t attempt;    /* ... in turn */
     uint32_t node_count; /* nodes to choose from */
     bool called;         /* a node was called, and others can be */
 };
@@ -97,13 +100,19 @@ static int join_once(struct cop_network **out,
     joining->called = false;
     if (join->session_path)
         r = session_read(&bootstrap, join->session_path, joining->spread,
-                         error);
+                         joining->attempt, error);
     else
         r = bootstrap_inherit(&bootstrap, join->timeout_ms, error);
     if (r < 0)
         return r;
     joining->node_count = bootstrap->node_count;
     deadline_ms = attempt_deadline_ms(bootstrap, joining->deadline_ms);
+    if (join->label)
+        bootstrap->label = strdup(join->label);
+    if (join->label && !bootstrap->label) {
+        bootstrap_free(bootstrap);
+        return cop_error_set(error, -ENOMEM, "out of memory");
+    }
     r = network_new(&network, bootstrap, error);
     if (r < 0)
         return r;
@@ -128,7 +137,7 @@ static int join_any(struct cop_network **out,
     uint64_t now_ms;
     int r;
 
-    for (;; joining->spread++) {
+    for (;; joining->attempt++) {
         r = join_once(out, joining, error);
         if (r == 0 || !joining->called)
             return r;
@@ -160,6 +169,11 @@ int cop_network_join(struct cop_network **out,
                          "COP_JOIN_INIT", error);
     if (r < 0)
         return r;
+    if (join.label && !label_is_valid(join.label))
+        return cop_error_set(error, -EINVAL,
+                             "the label must have at most %d bytes and no "
+                             "control characters",
+                             LIMIT_LABEL);
     if (join.timeout_ms == 0)
         join.timeout_ms = LIMIT_LAUNCH_TIMEOUT_MS;
     if (join.timeout_ms > INT_MAX)

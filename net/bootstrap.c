@@ -156,6 +156,7 @@ void bootstrap_free(struct bootstrap *bootstrap)
     free(bootstrap->filter_path);
     free(bootstrap->commnode_path);
     free(bootstrap->absent);
+    free(bootstrap->label);
     words_free(bootstrap->launcher_argv);
     words_free(bootstrap->backend_argv);
     topology_free(bootstrap->subtree);

@@ -57,6 +57,7 @@ struct bootstrap {
     uint32_t algorithm;       /* for orphans: see topology/adopter.h */
     struct topology *subtree; /* with this node as root; NULL: no children */
     uint32_t node_count;      /* from a session file: possible parents */
+    char *label;              /* of this back-end, never sent; NULL: none */
     int fd; /* to the starting process, until accepted; else -1 */
 };
 

@@ -45,6 +45,7 @@ int driver_machine_make(struct driver *driver, const char *address)
         .rank = bootstrap->rank,
         .depth = bootstrap->depth,
         .host = bootstrap->host,
+        .label = bootstrap->label,
         .address = address,
         .next_rank = bootstrap->next_rank,
         .attach = bootstrap->attach,

@@ -8,7 +8,7 @@
  * frame, and take the answer. Blocks, on its own loop.
  *
  * answer      a ROWS or REPORTS frame; the caller's, with its payload
- * session     from session_read(), with the first node as the parent
+ * session     from session_read(), of SESSION_FRONTEND
  * question    its payload stays the caller's
  * timeout_ms  for the whole call; 1 or more
  *

@@ -9,6 +9,7 @@
  *     filters DIRECTORY:DIRECTORY
  *     reconfiguration NAME                       (else NHI-WM)
  *     injection allowed                          (or no such line)
+ *     host NAME                                  (of the nodes that follow)
  *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each live node)
  *     end */
 #include "net/session.h"
@@ -23,6 +24,8 @@
 #include <unistd.h>
 
 #include "net/address.h"
+#include "net/agents.h"
+#include "protocol/watch/rows.h"
 #include "topology/adopter.h"
 #include "wire/limits.h"
 
@@ -51,7 +54,8 @@ static void write_lines(FILE *file,
                         const struct node *node)
 {
     const struct cop_times *times = &frontend->times;
-    const char *address;
+    const char *address, *host = "";
+    struct row row;
     uint32_t rank;
 
     fprintf(file, "%s\n", first_line);
@@ -66,9 +70,14 @@ static void write_lines(FILE *file,
     fprintf(file, "reconfiguration %s\n", adopter_name(frontend->algorithm));
     if (frontend->allow_injection)
         fprintf(file, "injection allowed\n");
-    for (size_t i = 0; node_internal(node, i, &rank, &address); i++)
-        if (!node_has_failed(node, rank))
-            fprintf(file, "node %u %s\n", rank, address);
+    for (size_t i = 0; node_internal(node, i, &rank, &address); i++) {
+        if (node_has_failed(node, rank))
+            continue;
+        if (node_row(node, rank, &row) && row.host &&
+            strcmp(row.host, host) != 0)
+            fprintf(file, "host %s\n", host = row.host);
+        fprintf(file, "node %u %s\n", rank, address);
+    }
     fprintf(file, "end\n");
 }
 
@@ -177,12 +186,21 @@ void session_forget(struct session_kept *kept)
 
 /* ---- reading ---- */
 
-/* The result of reading the lines. */
+/* A node that may become the parent. */
+struct candidate {
+    uint32_t rank;
+    const char *address; /* borrowed from the text */
+};
+
+/* The result of reading the lines. The first `own_count` of the candidates are
+ * commnodes of this machine. */
 struct reading {
     struct bootstrap *bootstrap;
-    char *parents[PARENT_MAX]; /* borrowed from the text */
-    uint32_t ranks[PARENT_MAX];
-    uint32_t parent_count;
+    struct candidate candidates[PARENT_MAX];
+    uint32_t candidate_count;
+    uint32_t own_count;
+    struct candidate frontend;
+    bool is_own; /* the lines are about nodes of this machine */
     bool has_id;
     bool has_key;
     bool ended;
@@ -218,6 +236,28 @@ static bool read_algorithm(const char *text, uint32_t *algorithm)
     return true;
 }
 
+/* Add a candidate. Above PARENT_MAX one of this machine replaces another. */
+static void add_candidate(struct reading *reading, struct candidate candidate)
+{
+    bool own = reading->is_own && candidate.rank != 0;
+    struct candidate *list = reading->candidates;
+    uint32_t at = reading->candidate_count;
+
+    if (candidate.rank == 0)
+        reading->frontend = candidate;
+    if (at < PARENT_MAX)
+        reading->candidate_count++;
+    else if (own && reading->own_count < PARENT_MAX / 2)
+        at = PARENT_MAX - 1 - reading->own_count;
+    else
+        return;
+    list[at] = candidate;
+    if (!own)
+        return;
+    list[at] = list[reading->own_count];
+    list[reading->own_count++] = candidate;
+}
+
 static bool read_node(struct reading *reading, char *text)
 {
     struct sockaddr_storage address;
@@ -232,10 +272,7 @@ static bool read_node(struct reading *reading, char *text)
     at = end;
     if (address_next(&at, &address, &len) != 1)
         return false;
-    if (reading->parent_count == PARENT_MAX)
-        return true; /* ignore the rest */
-    reading->ranks[reading->parent_count] = (uint32_t)rank;
-    reading->parents[reading->parent_count++] = end + 1;
+    add_candidate(reading, (struct candidate){(uint32_t)rank, end + 1});
     return true;
 }
 
@@ -268,6 +305,10 @@ static bool read_line(struct reading *reading, char *line)
         return read_algorithm(rest, &bootstrap->algorithm);
     if (strcmp(line, "node") == 0)
         return read_node(reading, rest);
+    if (strcmp(line, "host") == 0) {
+        reading->is_own = agents_is_own(rest);
+        return strlen(rest) <= LIMIT_HOST_NAME;
+    }
     if (strcmp(line, "injection") == 0) {
         bootstrap->allow_injection = strcmp(rest, "allowed") == 0;
         return bootstrap->allow_injection;
@@ -299,7 +340,7 @@ static int read_lines(struct reading *reading, char *text, unsigned *line_count)
         }
     }
     if (!reading->ended || !reading->has_id || !reading->has_key ||
-        reading->parent_count == 0 || !reading->bootstrap->filter_path ||
+        reading->candidate_count == 0 || !reading->bootstrap->filter_path ||
         reading->bootstrap->times.heartbeat_ms == 0)
         return -EBADMSG;
     return 0;
@@ -355,11 +396,29 @@ static int read_text(char **out, size_t *out_len, int fd)
     return 0;
 }
 
+/* The candidate for attempt number `attempt`: those of this machine first. */
+static const struct candidate *choose(const struct reading *reading,
+                                      uint32_t spread,
+                                      uint32_t attempt)
+{
+    uint32_t own = reading->own_count;
+    uint32_t others = reading->candidate_count - own;
+    uint32_t turn = attempt % reading->candidate_count;
+
+    if (attempt == SESSION_FRONTEND && reading->frontend.address)
+        return &reading->frontend;
+    spread %= PARENT_MAX;
+    return turn < own ? &reading->candidates[(spread + turn) % own]
+                      : &reading->candidates[own + (spread + turn) % others];
+}
+
 /* Fill in the fields that a session file does not contain. */
-static int complete(const struct reading *reading, uint32_t spread)
+static int complete(const struct reading *reading,
+                    uint32_t spread,
+                    uint32_t attempt)
 {
     struct bootstrap *bootstrap = reading->bootstrap;
-    uint32_t chosen = spread % reading->parent_count;
+    const struct candidate *chosen = choose(reading, spread, attempt);
     char host[LIMIT_HOST_NAME + 1] = "";
 
     gethostname(host, sizeof(host) - 1);
@@ -367,9 +426,9 @@ static int complete(const struct reading *reading, uint32_t spread)
     bootstrap->rank = RANK_NONE;
     bootstrap->depth = 1;
     bootstrap->attach = true;
-    bootstrap->node_count = reading->parent_count;
-    bootstrap->parent_rank = reading->ranks[chosen];
-    bootstrap->parent_address = strdup(reading->parents[chosen]);
+    bootstrap->node_count = reading->candidate_count;
+    bootstrap->parent_rank = chosen->rank;
+    bootstrap->parent_address = strdup(chosen->address);
     bootstrap->host = strdup(host);
     bootstrap->networks = strdup("");
     if (!bootstrap->parent_address || !bootstrap->host || !bootstrap->networks)
@@ -380,6 +439,7 @@ static int complete(const struct reading *reading, uint32_t spread)
 int session_read(struct bootstrap **out,
                  const char *path,
                  uint32_t spread,
+                 uint32_t attempt,
                  struct cop_error *error)
 {
     struct reading reading = {0};
@@ -411,7 +471,7 @@ int session_read(struct bootstrap **out,
                       path, line);
         goto out;
     }
-    r = complete(&reading, spread);
+    r = complete(&reading, spread, attempt);
     if (r < 0)
         goto out;
     *out = reading.bootstrap;

@@ -40,14 +40,19 @@ void session_refresh(struct session_kept *kept,
 /* Stop updating the file, which stays. */
 void session_forget(struct session_kept *kept);
 
+/* For `attempt` below: the front-end. */
+#define SESSION_FRONTEND UINT32_MAX
+
 /* Read a session file, and make the bootstrap of a back-end that attaches. Its
- * parent is one of the lowest internal nodes, chosen by `spread` (for example
- * the process id), so that many back-ends spread over them. `spread` + 1
- * chooses the next of the `node_count` possible parents.
+ * parent is one of the internal nodes, chosen by `spread` (for example the
+ * process id), so that many back-ends spread over them. `attempt` counts from 0:
+ * the first attempts choose the commnodes of this machine, and after
+ * `node_count` attempts each possible parent was chosen once.
  *
  * Returns 0, or with a sentence: -EACCES if another user owns the file or may
  * open it, -EBADMSG if it is damaged, -ENOMEM, or the error of open(). */
 int session_read(struct bootstrap **out,
                  const char *path,
                  uint32_t spread,
+                 uint32_t attempt,
                  struct cop_error *error);

@@ -30,6 +30,8 @@ void intake_link_up(struct node *node, const struct event *event)
         orphan_link_up(node, peer);
     } else if (peer->is_parent) {
         node->parent = peer;
+        if (node->rank == RANK_NONE)
+            join_begin(node);
         launch_report(node);
     } else if (launch_child_up(node, peer) < 0) {
         node_act(node, ACTION_CLOSE)->link = peer->link;

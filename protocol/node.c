@@ -83,7 +83,7 @@ void node_free(struct node *node)
     free(node->peers);
     free(node->links);
     launch_fini(node);
-    free(node->joins.list);
+    join_fini(node);
     free(node->address);
     cover_fini(node);
     for (size_t i = 0; i < node->heal.end_count; i++)

@@ -41,6 +41,7 @@ struct node_config {
     uint32_t rank;  /* RANK_NONE: a back-end that attaches, without a rank */
     uint32_t depth; /* 0 at the front-end */
     const char *host;
+    const char *label;   /* of a back-end (12.3); NULL: none */
     const char *address; /* to listen at: "ADDRESS PORT ADDRESS ..." or "" */
     const struct node_child *children;
     size_t child_count;

@@ -31,7 +31,7 @@ static const struct permit {
     [FRAME_HEARTBEAT] = {ANYBODY, false},
     [FRAME_READY] = {CALLER, false},
     [FRAME_TABLE] = {PARENT, false},
-    [FRAME_JOIN] = {COMMNODE, false},
+    [FRAME_JOIN] = {COMMNODE | CALLER, false},
     [FRAME_JOINED] = {PARENT | HOST, false},
     [FRAME_FAULT] = {CHILD, true},
     [FRAME_RECORD] = {PARENT | CHILD, true},

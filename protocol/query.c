@@ -182,13 +182,13 @@ bool node_missing(const struct node *node,
                   const char **host,
                   const char **reason)
 {
-    const struct roster_missing *missing = node->roster.missing;
+    const struct roster_note *missing = node->roster.missing.list;
 
-    if (index >= node->roster.missing_count)
+    if (index >= node->roster.missing.count)
         return false;
     *rank = missing[index].rank;
     *host = missing[index].host;
-    *reason = missing[index].reason;
+    *reason = missing[index].text;
     return true;
 }
 

@@ -10,6 +10,9 @@
 /* Columns of a label. Longer ones move the rest of their line to the right. */
 #define LABEL_MAX 46
 
+/* Bytes of a rank, a host and a label. */
+#define NAME_LEN 352
+
 /* Columns that each level of the tree takes. */
 #define INDENT 3
 
@@ -129,15 +132,30 @@ static bool is_shown(const struct drawing *drawing, size_t index)
            drawing->view->nodes[index].is.state != COP_STATE_UP;
 }
 
-static const char *host_of(const struct view_node *node)
+const char *view_host(const struct cop_status_node *node)
 {
-    return node->is.host[0] ? node->is.host : "?";
+    return *node->host ? node->host : "?";
+}
+
+const char *view_state(enum cop_state state)
+{
+    return states[state].name;
+}
+
+/* Write what identifies the node: its rank, its host, and its label. Returns
+ * the length, as snprintf(). */
+static int write_name(const struct cop_status_node *node,
+                      char *out,
+                      size_t size)
+{
+    return snprintf(out, size, "%u %s%s%s%s", node->rank, view_host(node),
+                    *node->label ? " (" : "", node->label,
+                    *node->label ? ")" : "");
 }
 
 static unsigned label_width(const struct view_node *node, unsigned depth)
 {
-    return depth * INDENT +
-           (unsigned)snprintf(NULL, 0, "%u %s", node->is.rank, host_of(node));
+    return depth * INDENT + (unsigned)write_name(&node->is, NULL, 0);
 }
 
 /* Find the widest label below node `index`, and the greatest depth. */
@@ -179,7 +197,7 @@ static void draw_line(const struct drawing *drawing,
     const char *colour =
         drawing->style->colour ? states[node->is.state].colour : "";
     unsigned width = label_width(node, depth);
-    char age[MEASURE_LEN], trip[MEASURE_LEN];
+    char name[NAME_LEN], age[MEASURE_LEN], trip[MEASURE_LEN];
     char note[40] = "";
 
     draw_branches(drawing, depth);
@@ -190,8 +208,8 @@ static void draw_line(const struct drawing *drawing,
         *trip = '\0';
     else
         measure_trip(trip, node->is.round_trip_us);
-    fprintf(drawing->file, "%u %s%*s  %s%-8s%s  %6s", node->is.rank,
-            host_of(node),
+    write_name(&node->is, name, sizeof(name));
+    fprintf(drawing->file, "%s%*s  %s%-8s%s  %6s", name,
             width < drawing->column ? (int)(drawing->column - width) : 0, "",
             colour, states[node->is.state].name, *colour ? no_colour : "",
             measure_age(age, node->is.state_ms));
@@ -308,7 +326,7 @@ static size_t collect_hosts(const struct view *view,
 
         if (state < 0 ? node->adopted_from != COP_RANK_NONE
                       : node->state == (enum cop_state)state)
-            hosts[count++] = host_of(&view->nodes[i]);
+            hosts[count++] = view_host(&view->nodes[i].is);
     }
     qsort(hosts, count, sizeof(*hosts), compare_names);
     for (i = 0; i < count; i++)

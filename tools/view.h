@@ -40,6 +40,10 @@ int view_init(struct view *view, const struct cop_status *status);
 /* Free the contents. */
 void view_fini(struct view *view);
 
+/* The node's host, or "?"; the name of a state. */
+const char *view_host(const struct cop_status_node *node);
+const char *view_state(enum cop_state state);
+
 /* Whether no node is silent or an orphan. */
 bool view_is_healed(const struct view *view);
 

@@ -31,9 +31,11 @@
 #define LIMIT_CHILDREN (UINT32_C(1) << 17)
 #define LIMIT_STREAMS  (UINT32_C(1) << 16)
 
-/* Bytes of a filter's name, of a host's, of an address, of an error text. */
+/* Bytes of a filter's name, of a host's, of a label, of an address, of an error
+ * text. */
 #define LIMIT_FILTER_NAME 255
 #define LIMIT_HOST_NAME   255
+#define LIMIT_LABEL       63
 #define LIMIT_ADDRESS     255
 #define LIMIT_TEXT        1024
 

@@ -71,10 +71,12 @@
     M(table, FRAME_TABLE,                                                     \
       F(uint32_t, ordinal, count)                                             \
       F(struct payload *, payload, payload))                                  \
-    /* `asker` has link `link` to a back-end that wants a rank (12.3) */      \
+    /* `asker` has link `link` to a back-end that wants a rank (12.3). The    \
+       back-end itself sets neither. `payload`: its host and label */         \
     M(join, FRAME_JOIN,                                                       \
       F(int32_t, link, tag)                                                   \
-      F(uint32_t, asker, origin))                                             \
+      F(uint32_t, asker, origin)                                              \
+      F(struct payload *, payload, payload))                                  \
     /* the answer, with the same two; `rank` RANK_NONE: there is no room.     \
        To the back-end: its rank and depth */                                 \
     M(joined, FRAME_JOINED,                                                   \

@@ -7,6 +7,7 @@
 #include <coppice/coppice.h>
 #include <err.h>
 #include <mpi.h>
+#include <stdio.h>
 
 int main(int argc, char **argv)
 {
@@ -15,6 +16,7 @@ int main(int argc, char **argv)
     struct cop_stream *stream;
     struct cop_packet *packet;
     struct cop_error error;
+    char label[32];
     int rank;
     int sum;
 
@@ -22,7 +24,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (argc != 2)
         errx(2, "usage: mpirun -n COUNT mpi_be SESSION-FILE");
+    snprintf(label, sizeof(label), "MPI rank %d", rank);
     join.session_path = argv[1];
+    join.label = label;
     join.timeout_ms = 60000;
     if (cop_network_join(&network, &join, &error) < 0)
         errx(1, "MPI rank %d: %s", rank, error.text);

@@ -41,16 +41,8 @@ static void say_what_happens(struct cop_network *network)
     struct cop_event event = COP_EVENT_INIT;
 
     while (cop_network_event(network, &event, 0) == 0)
-        if (event.type == COP_EVENT_NODE_SUSPECTED)
-            printf("rank %u may be lost\n", event.rank);
-        else if (event.type == COP_EVENT_NODE_BACK)
-            printf("rank %u lives\n", event.rank);
-        else if (event.type == COP_EVENT_NODE_LOST)
-            printf("rank %u is lost\n", event.rank);
-        else if (event.type == COP_EVENT_BACKEND_LOST)
-            printf("back-end %u is lost\n", event.rank);
-        else if (event.type == COP_EVENT_NODE_ADOPTED)
-            printf("rank %u is adopted %s\n", event.rank, event.text);
+        if (event.rank > 0)
+            printf("%s\n", event.text);
 }
 
 int main(int argc, char **argv)

@@ -107,6 +107,9 @@ struct cop_join {
     size_t size;
     const char *session_path; /* NULL: the network that started us */
     uint32_t timeout_ms;      /* 0: the default of `launch_timeout_ms` */
+    const char *label; /* what people call this back-end, such as its MPI rank:
+                          up to 63 bytes without control characters. Several
+                          back-ends may have the same one. NULL: none */
 };
 #define COP_JOIN_INIT COP_INIT(cop_join)
 
@@ -221,7 +224,7 @@ enum cop_event_type {
                                  the same reasons */
     COP_EVENT_BACKEND_JOINED, /* `rank` has joined, and is a member of each
                                  stream that was opened with `grow`; `text` says
-                                 of how many */
+                                 of how many, and below which node it is */
     COP_EVENT_FILTER_ERROR,   /* a filter failed at `rank` on `stream_id` */
     COP_EVENT_STREAM_LOSSY,   /* a sync of `stream_id` has returned 1: `text`
                                  names the links with which its packets may have
@@ -284,7 +287,9 @@ struct cop_event {
     enum cop_event_type type;
     uint32_t rank;
     uint32_t stream_id;
-    char text[256];
+    char text[256]; /* a sentence, which begins with rank, host and label, as
+                       "7 (n3, MPI rank 12) was lost: it was silent"; or as the
+                       type says. Long ones are cut */
     /* of COP_EVENT_NODE_ADOPTED: */
     uint32_t parent;      /* the new one */
     uint32_t lost_parent; /* the lost one: the same rank if only the link to it
@@ -352,11 +357,12 @@ COP_API int cop_network_write_session(struct cop_network *network,
                                       const char *path,
                                       struct cop_error *error);
 
-/* Join the network that started this program, or the one of a session file. The
- * session file must belong to this process's effective user, root included, and
+/* Join the network that started this program, or the one of a session file: its
+ * commnodes on this host are asked first. The session file must belong to this process's effective user, root included, and
  * be closed to others: it names directories whose filters are run.
  *
  * Returns 0, or a negative errno with a sentence in `error`:
+ *   -EINVAL     an option is wrong, as the text says
  *   -ENOTCONN   not started by a network, and no session file was given
  *   -EACCES     the other side has another key; or the session file belongs to
  *               another user or is open to others

@@ -60,6 +60,7 @@ struct cop_status_node {
                                silent, given up, or killed by
                                cop_network_inject(). "" in other states and if
                                not known; borrowed */
+    const char *label;      /* `label` of its cop_join; "": none; borrowed */
 };
 #define COP_STATUS_NODE_INIT COP_INIT(cop_status_node)
 
@@ -120,10 +121,9 @@ COP_API int cop_hosts_text(char **text, const char *const *hosts, size_t count);
  *
  * The state is never COP_STATE_DEGRADED or COP_STATE_SILENT. A back-end that has
  * left is COP_STATE_LOST, without a reason. `round_trip_us` and `adoptions` are
- * not known. Neither are, at the front-end, the host of a back-end that joined by
- * itself, and its parent until it has found another one; the parents of
- * back-ends after 4,096 recoveries; at a back-end, the hosts of other nodes, and
- * its own parent while it looks for one.
+ * not known. Neither are, at the front-end, the parents of back-ends after 4,096
+ * recoveries; at a back-end, the hosts of other nodes, and its own parent while
+ * it looks for one.
  *
  * Returns 0, -ENOENT if there is no such node, -EINVAL, or -EPERM in a forked
  * child. */

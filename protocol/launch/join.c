@@ -1,7 +1,22 @@
 /* join.c - back-ends that join a network after its launch (PROTOCOL 12.3). */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "protocol/state.h"
+#include "wire/packet.h"
+
+/* A joiner's host and label. */
+#define JOIN_FORMAT "%s %s"
+
+/* Send a JOIN up. Its payload stays this node's, too. */
+static void join_send(struct node *node, const struct msg_join *question)
+{
+    struct frame frame = msg_join_encode(question);
+
+    payload_ref(frame.payload);
+    node_send(node, node->parent, frame);
+}
 
 /* The joiner `peer` is linked to this node: send it its rank and the state. */
 static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
@@ -18,6 +33,12 @@ static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
     snapshot_send(node, peer);
 }
 
+/* Remove join number `index`. The payload was given back. */
+static void join_remove(struct joins *joins, size_t index)
+{
+    joins->list[index] = joins->list[--joins->count];
+}
+
 /* Handle the answer to a JOIN: forward it, or welcome this node's joiner. */
 static int answer_join(struct node *node, const struct msg_joined *joined)
 {
@@ -30,7 +51,8 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
         if (joining.question.asker != joined->asker ||
             joining.question.link != joined->link)
             continue;
-        joins->list[i] = joins->list[--joins->count];
+        payload_free(joining.question.payload);
+        join_remove(joins, i);
         child =
             joining.link < node->link_count ? node->links[joining.link] : NULL;
         if (!child || child->is_parent)
@@ -46,30 +68,88 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
     return 0; /* the joiner's link has ended */
 }
 
-int join_ask(struct node *node, struct joining joining)
+/* Front-end: keep the host and the label of the joiner that gets `rank`. Ranks
+ * rise, so the names stay sorted. Returns 0, -EBADMSG or -ENOMEM. */
+static int name_joiner(struct node *node,
+                       const struct msg_join *question,
+                       uint32_t rank)
+{
+    struct roster_notes *names = &node->roster.names;
+    struct cop_packet *packet = NULL;
+    const char *host, *label;
+    int r = packet_open(&packet, question->payload);
+
+    if (r == 0)
+        r = cop_packet_unpack(packet, JOIN_FORMAT, &host, &label);
+    if (r == 0 && (strlen(host) > LIMIT_HOST_NAME || !label_is_valid(label)))
+        r = -EBADMSG;
+    if (r == 0)
+        r = roster_add_note(names, rank, host, label);
+    if (r == 0)
+        names->list[names->count - 1].parent = question->asker;
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}
+
+/* Front-end: give the joiner a rank, or none if it is not well described. */
+static int give_rank(struct node *node, const struct msg_join *question)
+{
+    struct msg_joined answer = {
+        .link = question->link,
+        .asker = question->asker,
+        .rank = node->next_rank,
+    };
+    int r = name_joiner(node, question, answer.rank);
+
+    if (r == -ENOMEM)
+        return r;
+    if (r == 0)
+        node->next_rank++;
+    else
+        answer.rank = RANK_NONE;
+    return answer_join(node, &answer);
+}
+
+/* Answer a join (front-end), or forward it as soon as there is a parent. Returns
+ * 0, -EAGAIN if there are too many joins or nodes, or -ENOMEM. */
+static int join_ask(struct node *node, struct joining joining)
 {
     if (node->joins.count >= LIMIT_CHILDREN ||
         (node->role == NODE_FRONTEND && node->next_rank >= LIMIT_NODES))
         return -EAGAIN;
     if (array_grow(&node->joins.list, node->joins.count, sizeof(joining)) < 0)
         return -ENOMEM;
+    payload_ref(joining.question.payload);
     node->joins.list[node->joins.count++] = joining;
     if (node->role == NODE_FRONTEND)
-        return answer_join(node, &(struct msg_joined){
-                                     .link = joining.question.link,
-                                     .asker = joining.question.asker,
-                                     .rank = node->next_rank++,
-                                 });
+        return give_rank(node, &joining.question);
     if (node->parent)
-        node_send(node, node->parent, msg_join_encode(&joining.question));
+        join_send(node, &joining.question);
     return 0;
 }
 
 void join_ask_again(struct node *node)
 {
     for (size_t i = 0; i < node->joins.count; i++)
-        node_send(node, node->parent,
-                  msg_join_encode(&node->joins.list[i].question));
+        join_send(node, &node->joins.list[i].question);
+}
+
+void join_fini(struct node *node)
+{
+    for (size_t i = 0; i < node->joins.count; i++)
+        payload_free(node->joins.list[i].question.payload);
+    free(node->joins.list);
+}
+
+void join_begin(struct node *node)
+{
+    struct msg_join question = {.asker = RANK_NONE};
+
+    if (packet_pack(&question.payload, JOIN_FORMAT, node->status.host,
+                    node->status.label) < 0)
+        node->failed = true;
+    else
+        node_send(node, node->parent, msg_join_encode(&question));
 }
 
 void join_forget(struct node *node, const struct peer *peer)
@@ -79,7 +159,17 @@ void join_forget(struct node *node, const struct peer *peer)
     for (i = 0; i < node->joins.count; i++)
         if (node->joins.list[i].link != peer->link)
             node->joins.list[kept++] = node->joins.list[i];
+        else
+            payload_free(node->joins.list[i].question.payload);
     node->joins.count = kept;
+}
+
+static bool has_asked(const struct node *node, const struct peer *peer)
+{
+    for (size_t i = 0; i < node->joins.count; i++)
+        if (node->joins.list[i].link == peer->link)
+            return true;
+    return false;
 }
 
 /* -EAGAIN must not close the link of the child that forwards the JOIN: that
@@ -87,13 +177,25 @@ void join_forget(struct node *node, const struct peer *peer)
 int join_asked(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct joining joining = {.link = peer->link};
+    bool is_joiner = peer->rank == RANK_NONE;
     int r;
 
-    if (!node->launched || msg_join_decode(frame, &joining.question) < 0)
+    if (!node->launched || msg_join_decode(frame, &joining.question) < 0 ||
+        !joining.question.payload ||
+        joining.question.payload->len > LIMIT_REPORT ||
+        (is_joiner ? has_asked(node, peer) : !peer->ready))
         return -EPROTO;
+    if (is_joiner) {
+        joining.question.link = (int32_t)peer->link;
+        joining.question.asker = node->rank;
+    }
     r = join_ask(node, joining);
     if (r != -EAGAIN)
         return r;
+    if (is_joiner) {
+        node_drop(node, peer, "there is no room for it");
+        return 0;
+    }
     node_send(node, peer,
               msg_joined_encode(&(struct msg_joined){
                   .link = joining.question.link,

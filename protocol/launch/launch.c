@@ -76,7 +76,8 @@ static void add_missing(struct node *node,
                         const char *reason)
 {
     child->decided = child->missing = true;
-    if (roster_add_missing(&node->roster, child->rank, child->host, reason) < 0)
+    if (roster_add_note(&node->roster.missing, child->rank, child->host,
+                        reason) < 0)
         node->failed = true;
 }
 
@@ -129,14 +130,14 @@ static void tell_failed(struct node *node)
     size_t len = 0;
     int n;
 
-    for (uint32_t i = 0; i < roster->missing_count && i < NAMED_MISSING; i++) {
-        const struct roster_missing *missing = &roster->missing[i];
+    for (uint32_t i = 0; i < roster->missing.count && i < NAMED_MISSING; i++) {
+        const struct roster_note *missing = &roster->missing.list[i];
         bool named = *missing->host;
 
         n = snprintf(text + len, sizeof(text) - len, "%s%s%s%srank %u%s: %s",
                      i ? "; " : "", named ? "host " : "", missing->host,
                      named ? " (" : "", missing->rank, named ? ")" : "",
-                     missing->reason);
+                     missing->text);
         if (n < 0 || (size_t)n >= sizeof(text) - len)
             break;
         len += (size_t)n;
@@ -152,7 +153,7 @@ static bool is_failed(const struct node *node)
 {
     const struct roster *roster = &node->roster;
 
-    if (roster->missing_count == 0)
+    if (roster->missing.count == 0)
         return false;
     return !missing_is_skipped(node) ||
            (roster->backends.count == 0 && !node->attach);
@@ -191,7 +192,7 @@ static void report_root(struct node *node)
     int r;
 
     node->reported = true;
-    roster_sort_missing(&node->roster);
+    roster_sort(&node->roster);
     if (is_failed(node)) {
         tell_failed(node);
         return;
@@ -225,7 +226,7 @@ void launch_report(struct node *node)
     if (node->reported || !node->started || !node->launching ||
         node->rank == RANK_NONE)
         return;
-    if ((missing_is_skipped(node) || node->roster.missing_count == 0) &&
+    if ((missing_is_skipped(node) || node->roster.missing.count == 0) &&
         !is_complete(node))
         return;
     count_children(node);
@@ -259,6 +260,9 @@ void launch_start(struct node *node)
                                 node->address);
     else if (node->rank != RANK_NONE)
         r = ranks_add(&node->roster.backends, node->rank, node->rank);
+    if (r == 0 && node->rank != RANK_NONE && *node->status.label)
+        r = roster_add_note(&node->roster.names, node->rank, node->status.host,
+                            node->status.label);
     if (r < 0)
         node->failed = true;
     for (size_t i = 0; i < node->launching->expected_count; i++)
@@ -324,10 +328,7 @@ int launch_child_up(struct node *node, struct peer *peer)
             return -EPROTO;
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
-        return join_ask(node, (struct joining){
-                                  .question = {(int32_t)peer->link, node->rank},
-                                  .link = peer->link,
-                              });
+        return 0; /* it will send JOIN */
     }
     if (node->launched) /* an orphan: it will send ADOPT */
         return has_right_role(node, peer) ? 0 : -EPROTO;
@@ -362,20 +363,24 @@ void launch_agent_gone(struct node *node, uint32_t rank, const char *text)
 
 void launch_lost(struct node *node, uint32_t rank, const char *text)
 {
-    if (roster_add_missing(&node->roster, rank, "", text) < 0)
+    if (roster_add_note(&node->roster.missing, rank, "", text) < 0)
         node->failed = true;
     launch_report(node);
 }
 
 /* Whether a child may report this roster. A back-end may report only itself.
+ * Only a back-end of the roster has a name.
  * The front-end accepts only ranks that it assigned. No child may report a
  * back-end of another child. */
 static bool may_report(const struct node *node,
                        const struct peer *peer,
                        const struct roster *roster)
 {
+    for (uint32_t i = 0; i < roster->names.count; i++)
+        if (!ranks_has(&roster->backends, roster->names.list[i].rank))
+            return false;
     if (peer->role == NODE_BACKEND &&
-        (roster->internal_count > 0 || roster->missing_count > 0 ||
+        (roster->internal_count > 0 || roster->missing.count > 0 ||
          ranks_size(&roster->backends) != 1 ||
          !ranks_has(&roster->backends, peer->rank)))
         return false;
@@ -383,7 +388,7 @@ static bool may_report(const struct node *node,
         ranks_after(&roster->backends, node->next_rank - 1) != RANK_NONE)
         return false;
     return roster->internal_count <= LIMIT_NODES &&
-           roster->missing_count <= LIMIT_NODES &&
+           roster->missing.count <= LIMIT_NODES &&
            !ranks_has(&roster->backends, node->rank) &&
            !ranks_has(&roster->backends, 0) &&
            !ranks_meet(&roster->backends, &node->backends);

@@ -21,7 +21,7 @@ struct expected {
     uint64_t begun_ms;
 };
 
-/* An unanswered JOIN, and where its answer goes. */
+/* An unanswered JOIN, whose payload is kept, and where its answer goes. */
 struct joining {
     struct msg_join question;
     uint32_t link; /* on which it arrived */
@@ -149,9 +149,11 @@ void launch_try_end(struct node *node);
 
 /* ---- join.c ---- */
 
-/* Answer a join (front-end), or forward it as soon as there is a parent.
- * Returns 0, -EAGAIN if there are too many joins or nodes, or -ENOMEM. */
-int join_ask(struct node *node, struct joining joining);
+/* Free the joins that pass through this node. */
+void join_fini(struct node *node);
+
+/* This back-end is linked to the node that it joins: ask for a rank. */
+void join_begin(struct node *node);
 
 /* This node has a new parent: send it the joins without an answer. */
 void join_ask_again(struct node *node);

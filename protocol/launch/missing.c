@@ -93,8 +93,8 @@ static const char *host_of(const struct node *node, uint32_t rank)
 
 static void add_missing(struct node *node, uint32_t rank, const char *reason)
 {
-    if (roster_add_missing(&node->roster, rank, host_of(node, rank), reason) <
-        0)
+    if (roster_add_note(&node->roster.missing, rank, host_of(node, rank),
+                        reason) < 0)
         node->failed = true;
 }
 

@@ -11,20 +11,40 @@
 #include "wire/limits.h"
 #include "wire/packet.h"
 
-/* Back-ends as runs, internal nodes (internals.h), missing ranks, their hosts,
- * and the reasons. TABLE has only internal nodes. */
-#define ROSTER_FORMAT "%aud %auc %aud %as %as"
+/* Back-ends as runs, internal nodes (internals.h); missing ranks, their hosts,
+ * and the reasons; ranks with a name, their hosts, and the labels. TABLE has
+ * only internal nodes. */
+#define ROSTER_FORMAT "%aud %auc %aud %as %as %aud %as %as"
+
+bool label_is_valid(const char *text)
+{
+    for (size_t i = 0; text[i]; i++)
+        if (i >= LIMIT_LABEL || (unsigned char)text[i] < ' ' ||
+            text[i] == '\x7f')
+            return false;
+    return true;
+}
+
+static void note_fini(struct roster_note *note)
+{
+    free(note->host);
+    free(note->text);
+}
+
+static void notes_fini(struct roster_notes *notes)
+{
+    for (uint32_t i = 0; i < notes->count; i++)
+        note_fini(&notes->list[i]);
+    free(notes->list);
+}
 
 void roster_fini(struct roster *roster)
 {
     for (uint32_t i = 0; i < roster->internal_count; i++)
         free(roster->internals[i].address);
-    for (uint32_t i = 0; i < roster->missing_count; i++) {
-        free(roster->missing[i].host);
-        free(roster->missing[i].reason);
-    }
     free(roster->internals);
-    free(roster->missing);
+    notes_fini(&roster->missing);
+    notes_fini(&roster->names);
     ranks_fini(&roster->backends);
     memset(roster, 0, sizeof(*roster));
 }
@@ -47,24 +67,36 @@ int roster_add_internal(struct roster *roster,
     return 0;
 }
 
-int roster_add_missing(struct roster *roster,
-                       uint32_t rank,
-                       const char *host,
-                       const char *reason)
+int roster_add_note(struct roster_notes *notes,
+                    uint32_t rank,
+                    const char *host,
+                    const char *text)
 {
-    struct roster_missing added = {.rank = rank};
+    struct roster_note added = {.rank = rank, .parent = RANK_NONE};
 
-    if (array_grow(&roster->missing, roster->missing_count, sizeof(added)) < 0)
+    if (array_grow(&notes->list, notes->count, sizeof(added)) < 0)
         return -ENOMEM;
     added.host = strdup(host);
-    added.reason = strndup(reason, LIMIT_TEXT);
-    if (!added.host || !added.reason) {
-        free(added.host);
-        free(added.reason);
+    added.text = strndup(text, LIMIT_TEXT);
+    if (!added.host || !added.text) {
+        note_fini(&added);
         return -ENOMEM;
     }
-    roster->missing[roster->missing_count++] = added;
+    notes->list[notes->count++] = added;
     return 0;
+}
+
+static void notes_remove(struct roster_notes *notes, const struct ranks *ranks)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < notes->count; i++) {
+        if (ranks_has(ranks, notes->list[i].rank))
+            note_fini(&notes->list[i]);
+        else
+            notes->list[kept++] = notes->list[i];
+    }
+    notes->count = kept;
 }
 
 int roster_remove(struct roster *roster, const struct ranks *ranks)
@@ -78,21 +110,14 @@ int roster_remove(struct roster *roster, const struct ranks *ranks)
             roster->internals[kept++] = roster->internals[i];
     }
     roster->internal_count = kept;
-    for (i = kept = 0; i < roster->missing_count; i++) {
-        if (ranks_has(ranks, roster->missing[i].rank)) {
-            free(roster->missing[i].host);
-            free(roster->missing[i].reason);
-        } else {
-            roster->missing[kept++] = roster->missing[i];
-        }
-    }
-    roster->missing_count = kept;
+    notes_remove(&roster->missing, ranks);
+    notes_remove(&roster->names, ranks);
     return ranks_subtract(&roster->backends, ranks);
 }
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct roster_missing *one = a, *other = b;
+    const struct roster_note *one = a, *other = b;
 
     return (one->rank > other->rank) - (one->rank < other->rank);
 }
@@ -104,11 +129,36 @@ static int by_inner_rank(const void *a, const void *b)
     return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
-void roster_sort_missing(struct roster *roster)
+static void notes_sort(struct roster_notes *notes)
 {
-    if (roster->missing_count > 1)
-        qsort(roster->missing, roster->missing_count, sizeof(*roster->missing),
-              by_rank);
+    if (notes->count > 1)
+        qsort(notes->list, notes->count, sizeof(*notes->list), by_rank);
+}
+
+void roster_sort(struct roster *roster)
+{
+    notes_sort(&roster->missing);
+    notes_sort(&roster->names);
+}
+
+struct roster_note *roster_find(const struct roster_notes *notes, uint32_t rank)
+{
+    struct roster_note key = {.rank = rank};
+
+    return notes->count == 0
+               ? NULL
+               : bsearch(&key, notes->list, notes->count, sizeof(key), by_rank);
+}
+
+static int notes_merge(struct roster_notes *notes,
+                       const struct roster_notes *other)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < other->count; i++)
+        r = roster_add_note(notes, other->list[i].rank, other->list[i].host,
+                            other->list[i].text);
+    return r;
 }
 
 int roster_merge(struct roster *roster, const struct roster *other)
@@ -120,18 +170,17 @@ int roster_merge(struct roster *roster, const struct roster *other)
         r = roster_add_internal(
             roster, other->internals[i].rank, other->internals[i].parent,
             other->internals[i].fan_out, other->internals[i].address);
-    for (uint32_t i = 0; r == 0 && i < other->missing_count; i++)
-        r = roster_add_missing(roster, other->missing[i].rank,
-                               other->missing[i].host,
-                               other->missing[i].reason);
-    return r;
+    if (r == 0)
+        r = notes_merge(&roster->missing, &other->missing);
+    return r == 0 ? notes_merge(&roster->names, &other->names) : r;
 }
 
-/* The missing nodes as the arrays of ROSTER_FORMAT. */
+/* Notes as three arrays of ROSTER_FORMAT. */
 struct columns {
     uint32_t *ranks;
     const char **hosts; /* the start of one block */
-    const char **reasons;
+    const char **texts;
+    uint32_t count;
 };
 
 static void columns_fini(struct columns *columns)
@@ -140,19 +189,20 @@ static void columns_fini(struct columns *columns)
     free(columns->hosts);
 }
 
-static int columns_init(struct columns *c, const struct roster *roster)
+static int columns_init(struct columns *c, const struct roster_notes *notes)
 {
-    size_t count = roster->missing_count, i;
+    size_t count = notes->count, i;
 
     c->ranks = calloc(count + 1, sizeof(*c->ranks));
     c->hosts = calloc(2 * count + 1, sizeof(*c->hosts));
     if (!c->ranks || !c->hosts)
         return -ENOMEM;
-    c->reasons = c->hosts + count;
+    c->texts = c->hosts + count;
+    c->count = notes->count;
     for (i = 0; i < count; i++) {
-        c->ranks[i] = roster->missing[i].rank;
-        c->hosts[i] = roster->missing[i].host;
-        c->reasons[i] = roster->missing[i].reason;
+        c->ranks[i] = notes->list[i].rank;
+        c->hosts[i] = notes->list[i].host;
+        c->texts[i] = notes->list[i].text;
     }
     return 0;
 }
@@ -182,35 +232,44 @@ int roster_encode(const struct roster *roster,
                   struct frame *out)
 {
     bool whole = type == FRAME_READY;
-    uint32_t missing_count = whole ? roster->missing_count : 0;
     size_t pair_count = whole ? 2 * roster->backends.count : 0;
+    struct columns missing = {0}, names = {0};
     unsigned char *bytes = NULL;
-    struct columns c;
     size_t len;
-    int r;
+    int r = 0;
 
     memset(out, 0, sizeof(*out));
     out->type = (uint8_t)type;
-    r = columns_init(&c, roster);
+    if (whole)
+        r = columns_init(&missing, &roster->missing);
+    if (whole && r == 0)
+        r = columns_init(&names, &roster->names);
     if (r == 0)
         r = write_internals(roster, &bytes, &len);
     if (r == 0)
         r = packet_pack(&out->payload, ROSTER_FORMAT,
                         ranks_pairs(&roster->backends), (uint32_t)pair_count,
-                        bytes, (uint32_t)len, c.ranks, missing_count, c.hosts,
-                        missing_count, c.reasons, missing_count);
-    columns_fini(&c);
+                        bytes, (uint32_t)len, missing.ranks, missing.count,
+                        missing.hosts, missing.count, missing.texts,
+                        missing.count, names.ranks, names.count, names.hosts,
+                        names.count, names.texts, names.count);
+    columns_fini(&missing);
+    columns_fini(&names);
     free(bytes);
     return r;
 }
 
 /* The unpacked arrays of ROSTER_FORMAT; borrowed from the packet. */
+struct wire_notes {
+    const uint32_t *ranks;
+    const char **hosts, **texts;
+    uint32_t count, host_count, text_count;
+};
 struct wire {
-    const uint32_t *pairs, *missing;
+    const uint32_t *pairs;
     const unsigned char *internals;
-    const char **hosts, **reasons;
-    uint32_t pair_count, internals_len, missing_count, host_count;
-    uint32_t reason_count;
+    struct wire_notes missing, names;
+    uint32_t pair_count, internals_len;
 };
 
 /* Open the packet of a roster. Returns 0, -EBADMSG or -ENOMEM. */
@@ -222,10 +281,13 @@ static int wire_open(struct wire *w,
 
     if (r < 0)
         return r;
-    r = cop_packet_unpack(*packet, ROSTER_FORMAT, &w->pairs, &w->pair_count,
-                          &w->internals, &w->internals_len, &w->missing,
-                          &w->missing_count, &w->hosts, &w->host_count,
-                          &w->reasons, &w->reason_count);
+    r = cop_packet_unpack(
+        *packet, ROSTER_FORMAT, &w->pairs, &w->pair_count, &w->internals,
+        &w->internals_len, &w->missing.ranks, &w->missing.count,
+        &w->missing.hosts, &w->missing.host_count, &w->missing.texts,
+        &w->missing.text_count, &w->names.ranks, &w->names.count,
+        &w->names.hosts, &w->names.host_count, &w->names.texts,
+        &w->names.text_count);
     return r == -EINVAL ? -EBADMSG : r;
 }
 
@@ -242,22 +304,35 @@ static int read_internals(const struct wire *wire, struct roster *roster)
     return r;
 }
 
+static int read_notes(const struct wire_notes *wire, struct roster_notes *notes)
+{
+    int r = 0;
+
+    if (wire->count != wire->host_count || wire->count != wire->text_count)
+        return -EBADMSG;
+    for (uint32_t i = 0; r == 0 && i < wire->count; i++)
+        r = wire->ranks[i] >= LIMIT_NODES ||
+                    strlen(wire->hosts[i]) > LIMIT_HOST_NAME
+                ? -EBADMSG
+                : roster_add_note(notes, wire->ranks[i], wire->hosts[i],
+                                  wire->texts[i]);
+    return r;
+}
+
 static int roster_from_wire(const struct wire *wire, struct roster *roster)
 {
     int r;
 
-    if (wire->missing_count != wire->host_count ||
-        wire->missing_count != wire->reason_count)
-        return -EBADMSG;
     r = ranks_from_pairs(&roster->backends, wire->pairs, wire->pair_count);
     if (r == 0)
         r = read_internals(wire, roster);
-    for (uint32_t i = 0; r == 0 && i < wire->missing_count; i++)
-        r = wire->missing[i] >= LIMIT_NODES ||
-                    strlen(wire->hosts[i]) > LIMIT_HOST_NAME
-                ? -EBADMSG
-                : roster_add_missing(roster, wire->missing[i], wire->hosts[i],
-                                     wire->reasons[i]);
+    if (r == 0)
+        r = read_notes(&wire->missing, &roster->missing);
+    if (r == 0)
+        r = read_notes(&wire->names, &roster->names);
+    for (uint32_t i = 0; r == 0 && i < roster->names.count; i++)
+        if (!label_is_valid(roster->names.list[i].text))
+            r = -EBADMSG;
     return r;
 }
 

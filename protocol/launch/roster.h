@@ -1,10 +1,13 @@
 /* roster.h - the payload of READY and TABLE: which nodes have started.
  *
  * READY carries up the back-ends and internal nodes of a subtree that have
- * started, and those that are missing (PROTOCOL 12.2). TABLE carries down the
+ * started, the labels of those that have one, and the nodes that are missing
+ * (PROTOCOL 12.2). TABLE carries down the
  * internal nodes of the whole tree. A node keeps TABLE packed: in a large tree
  * the addresses take most of its memory, and it needs few of them. */
 #pragma once
+
+#include <stdbool.h>
 
 #include "topology/table.h"
 #include "wire/frame.h"
@@ -17,10 +20,19 @@ struct roster_internal {
     char *address;
 };
 
-struct roster_missing {
+/* What is known of one node beside its rank. */
+struct roster_note {
     uint32_t rank;
+    uint32_t parent; /* of a back-end that joined late: the node that took it
+                        in; else RANK_NONE */
     char *host;
-    char *reason;
+    char *text;
+};
+
+/* In order of rank, once sorted. */
+struct roster_notes {
+    struct roster_note *list;
+    uint32_t count;
 };
 
 /* Caller's storage; all zero is empty. */
@@ -28,12 +40,16 @@ struct roster {
     struct ranks backends;
     struct roster_internal *internals;
     uint32_t internal_count;
-    struct roster_missing *missing;
-    uint32_t missing_count;
+    struct roster_notes missing; /* `text` says why */
+    struct roster_notes names;   /* back-ends: `text` is the label, or "" */
 };
 
 /* Free the content of `roster`, which is then empty. */
 void roster_fini(struct roster *roster);
+
+/* Whether a back-end may have the label `text`: at most LIMIT_LABEL bytes, no
+ * control characters. "" is no label. */
+bool label_is_valid(const char *text);
 
 /* Add one node; the texts are copied. Return 0 or -ENOMEM. */
 int roster_add_internal(struct roster *roster,
@@ -41,16 +57,20 @@ int roster_add_internal(struct roster *roster,
                         uint32_t parent,
                         uint32_t fan_out,
                         const char *address);
-int roster_add_missing(struct roster *roster,
-                       uint32_t rank,
-                       const char *host,
-                       const char *reason);
+int roster_add_note(struct roster_notes *notes,
+                    uint32_t rank,
+                    const char *host,
+                    const char *text);
 
 /* Remove all entries of `ranks`. Returns 0 or -ENOMEM. */
 int roster_remove(struct roster *roster, const struct ranks *ranks);
 
-/* Sort the missing nodes by rank. */
-void roster_sort_missing(struct roster *roster);
+/* Sort the missing nodes, and the names, by rank. */
+void roster_sort(struct roster *roster);
+
+/* The note of `rank` in sorted notes, or NULL. Borrowed. */
+struct roster_note *roster_find(const struct roster_notes *notes,
+                                uint32_t rank);
 
 /* Add all of `other`. Returns 0 or -ENOMEM. */
 int roster_merge(struct roster *roster, const struct roster *other);

@@ -299,8 +299,7 @@ static void admit_joined(struct node *node, const struct ranks *joined)
         node->failed = true;
     else
         zero_send(node, &control);
-    snprintf(text, sizeof(text),
-             "a back-end has joined, and enters %u of the open streams",
+    snprintf(text, sizeof(text), "it enters %u of the open streams",
              control.stream_count);
     while ((rank = ranks_after(joined, rank)) != RANK_NONE)
         node_tell(node, TELL_BACKEND_JOINED, rank, 0, text);

@@ -69,9 +69,8 @@ static void write_crash(const struct msg_fault *fault,
         snprintf(where, sizeof(where), " in wave %" PRIu64 " of epoch %" PRIu64,
                  fault->wave & ((UINT64_C(1) << PACKET_WAVE_BITS) - 1),
                  fault->wave >> PACKET_WAVE_BITS);
-    snprintf(text, len,
-             "node %" PRIu32 " has ended: %s of stream %" PRIu32 " %s%s",
-             fault->reporter, name, fault->stream, how, where);
+    snprintf(text, len, "it has ended: %s of stream %" PRIu32 " %s%s", name,
+             fault->stream, how, where);
 }
 
 void failure_reported(struct node *node,

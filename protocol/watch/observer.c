@@ -322,14 +322,15 @@ static uint32_t launched_index(const struct node *node, uint32_t rank)
                              : TOPOLOGY_NONE;
 }
 
-/* A row for `rank`, with its place in the launched tree. A node that joined
- * later gets the front-end as its parent. */
+/* A row for `rank`, with its place in the launched tree, or where it joined
+ * later. */
 static struct row row_of(const struct node *node,
                          uint32_t rank,
                          enum node_role role,
                          enum row_state state)
 {
     const struct topology *tree = node->status.tree;
+    const struct roster_note *name = roster_find(&node->roster.names, rank);
     uint32_t index = launched_index(node, rank);
     struct row row = {
         .rank = rank,
@@ -344,7 +345,12 @@ static struct row row_of(const struct node *node,
         if (index > 0)
             row.parent = topology_rank(tree, topology_parent(tree, index));
         row.host = (char *)(uintptr_t)topology_host(tree, index);
+    } else if (name) {
+        row.parent = name->parent;
+        row.host = name->host;
     }
+    if (name)
+        row.label = name->text;
     return row;
 }
 
@@ -455,13 +461,13 @@ static void add_backends(struct node *node,
 
 /* The row of a node that never started. */
 static struct row missing_row(const struct node *node,
-                              const struct roster_missing *missing)
+                              const struct roster_note *missing)
 {
     uint32_t index = launched_index(node, missing->rank);
     struct row row = row_of(node, missing->rank, NODE_COMMNODE, ROW_MISSING);
 
     row.host = missing->host;
-    row.reason = missing->reason;
+    row.reason = missing->text;
     row.age_ms = age_ms(node, node->begin_ms);
     if (index != TOPOLOGY_NONE && topology_is_leaf(node->status.tree, index))
         row.role = NODE_BACKEND;
@@ -484,8 +490,8 @@ static void add_absent(struct node *node,
             if (!rows_find(rows, rank))
                 add_row(node, more, &row);
         }
-    for (uint32_t i = 0; i < node->roster.missing_count; i++) {
-        struct row row = missing_row(node, &node->roster.missing[i]);
+    for (uint32_t i = 0; i < node->roster.missing.count; i++) {
+        struct row row = missing_row(node, &node->roster.missing.list[i]);
 
         if (!rows_find(rows, row.rank))
             add_row(node, more, &row);
@@ -538,12 +544,10 @@ static bool internal_row(const struct node *node,
  * lost, or has left. */
 static void backend_row(const struct node *node, uint32_t rank, struct row *out)
 {
-    bool launched = launched_index(node, rank) != TOPOLOGY_NONE;
     uint64_t since_ms;
 
     *out = row_of(node, rank, NODE_BACKEND, ROW_UP);
-    out->parent =
-        history_parent(node, rank, launched ? out->parent : RANK_NONE);
+    out->parent = history_parent(node, rank, out->parent);
     if (!ranks_has(&node->backends, rank)) {
         out->state = ROW_LOST;
         set_loss(node, out);
@@ -573,12 +577,13 @@ bool node_row(const struct node *node, uint32_t rank, struct row *out)
         *out = row_of(node, rank, NODE_BACKEND,
                       node->parent ? ROW_UP : ROW_ORPHAN);
         out->host = node->status.host;
+        out->label = node->status.label;
         out->parent = node->parent ? node->parent->rank : RANK_NONE;
         return rank == node->rank;
     }
-    for (uint32_t i = 0; i < node->roster.missing_count; i++)
-        if (node->roster.missing[i].rank == rank) {
-            *out = missing_row(node, &node->roster.missing[i]);
+    for (uint32_t i = 0; i < node->roster.missing.count; i++)
+        if (node->roster.missing.list[i].rank == rank) {
+            *out = missing_row(node, &node->roster.missing.list[i]);
             return true;
         }
     backend_row(node, rank, out);

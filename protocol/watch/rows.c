@@ -6,22 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/launch/roster.h"
 #include "protocol/node.h"
 #include "topology/array.h"
 #include "wire/limits.h"
 #include "wire/messages.h"
 #include "wire/packet.h"
 
-/* Count of rows left off, numbers of all rows, hosts, reasons, a text. */
-#define ROWS_FORMAT "%ud %aud %as %as %s"
+/* Count of rows left off, numbers of all rows, hosts, reasons, labels, a text.
+ */
+#define ROWS_FORMAT "%ud %aud %as %as %as %s"
 
-/* Numbers of one row, in the order of the struct. The last one is the index of
- * the row's reason, from 1; 0: no reason. */
-#define ROW_NUMBERS 10
+/* Numbers of one row, in the order of the struct. The last two are the index of
+ * the row's reason, and of its label, from 1; 0: none. */
+#define ROW_NUMBERS 11
 
 static void row_fini(struct row *row)
 {
     free(row->host);
+    free(row->label);
     free(row->reason);
 }
 
@@ -52,8 +55,9 @@ int rows_add(struct rows *rows, const struct row *row)
     if (array_grow(&rows->list, rows->count, sizeof(copy)) < 0)
         return -ENOMEM;
     copy.host = strdup(row->host ? row->host : "");
+    copy.label = strdup(row->label ? row->label : "");
     copy.reason = row->reason ? strdup(row->reason) : NULL;
-    if (!copy.host || (row->reason && !copy.reason)) {
+    if (!copy.host || !copy.label || (row->reason && !copy.reason)) {
         row_fini(&copy);
         return -ENOMEM;
     }
@@ -72,7 +76,7 @@ int rows_append(struct rows *rows, struct rows *from)
         if (array_grow(&rows->list, rows->count, sizeof(*rows->list)) < 0)
             return -ENOMEM;
         rows->list[rows->count++] = from->list[i];
-        from->list[i].host = from->list[i].reason = NULL;
+        from->list[i] = (struct row){0};
     }
     rows_fini(from);
     return 0;
@@ -85,13 +89,13 @@ int rows_encode(const struct rows *rows,
 {
     size_t count = rows->count, i;
     uint32_t *numbers = calloc(count * ROW_NUMBERS + 1, sizeof(*numbers));
-    const char **hosts = calloc(count + 1, sizeof(*hosts));
-    const char **reasons = calloc(count + 1, sizeof(*reasons));
-    uint32_t reason_count = 0;
+    const char **hosts = calloc(3 * count + 1, sizeof(*hosts));
+    const char **reasons = hosts + count, **labels = reasons + count;
+    uint32_t reason_count = 0, label_count = 0;
     int r = -ENOMEM;
 
     *out = msg_rows_encode(&(struct msg_rows){.code = code});
-    for (i = 0; numbers && hosts && reasons && i < count; i++) {
+    for (i = 0; numbers && hosts && i < count; i++) {
         const struct row *row = &rows->list[i];
         uint32_t *at = numbers + i * ROW_NUMBERS;
 
@@ -109,14 +113,18 @@ int rows_encode(const struct rows *rows,
             reasons[reason_count++] = row->reason;
             at[9] = reason_count;
         }
+        if (*row->label) {
+            labels[label_count++] = row->label;
+            at[10] = label_count;
+        }
     }
-    if (numbers && hosts && reasons)
+    if (numbers && hosts)
         r = packet_pack(&out->payload, ROWS_FORMAT, rows->left_off, numbers,
                         (uint32_t)(count * ROW_NUMBERS), hosts, (uint32_t)count,
-                        reasons, reason_count, text ? text : "");
+                        reasons, reason_count, labels, label_count,
+                        text ? text : "");
     free(numbers);
     free(hosts);
-    free(reasons);
     return r;
 }
 
@@ -129,6 +137,8 @@ struct wire {
     uint32_t host_count;
     const char **reasons;
     uint32_t reason_count;
+    const char **labels;
+    uint32_t label_count;
     const char *text;
 };
 
@@ -139,12 +149,29 @@ static bool is_valid(const struct row *row)
            (row->parent < LIMIT_NODES || row->parent == RANK_NONE) &&
            row->role <= NODE_BACKEND && row->state < ROW_STATES &&
            strlen(row->host) <= LIMIT_HOST_NAME &&
+           (!row->label || label_is_valid(row->label)) &&
            (!row->reason || strlen(row->reason) <= LIMIT_TEXT);
+}
+
+/* Take the next of `texts`, which come in the order of their rows, if a row has
+ * `index`. False: that is not the next one. */
+static bool take_text(char **out,
+                      uint32_t index,
+                      uint32_t *taken,
+                      const char **texts,
+                      uint32_t count)
+{
+    if (index == 0)
+        return true;
+    if (index != *taken + 1 || *taken == count)
+        return false;
+    *out = (char *)(uintptr_t)texts[(*taken)++];
+    return true;
 }
 
 static int rows_from_wire(const struct wire *wire, struct rows *rows)
 {
-    uint32_t told = 0, i;
+    uint32_t reasons = 0, labels = 0, i;
     int r = 0;
 
     if (wire->host_count > LIMIT_STATUS_ROWS ||
@@ -166,11 +193,11 @@ static int rows_from_wire(const struct wire *wire, struct rows *rows)
             .host = (char *)(uintptr_t)wire->hosts[i],
         };
 
-        if (at[9] > 0) { /* reasons come in the order of their rows */
-            if (at[9] != told + 1 || told == wire->reason_count)
-                return -EBADMSG;
-            row.reason = (char *)(uintptr_t)wire->reasons[told++];
-        }
+        if (!take_text(&row.reason, at[9], &reasons, wire->reasons,
+                       wire->reason_count) ||
+            !take_text(&row.label, at[10], &labels, wire->labels,
+                       wire->label_count))
+            return -EBADMSG;
         r = is_valid(&row) ? rows_add(rows, &row) : -EBADMSG;
     }
     rows->left_off = wire->left_off;
@@ -192,7 +219,7 @@ int rows_decode(const struct frame *frame,
         return r;
     r = cop_packet_unpack(packet, ROWS_FORMAT, &w.left_off, &w.numbers,
                           &w.number_count, &w.hosts, &w.host_count, &w.reasons,
-                          &w.reason_count, &w.text);
+                          &w.reason_count, &w.labels, &w.label_count, &w.text);
     if (r == 0)
         r = rows_from_wire(&w, &rows);
     if (r == 0 && text)

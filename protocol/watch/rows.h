@@ -35,6 +35,7 @@ struct row {
     uint32_t adoptions;    /* how often it was adopted */
     uint32_t adopted_from; /* the parent that it lost last; RANK_NONE: none */
     char *host;            /* "" where it is not known */
+    char *label;           /* "" without one */
     char *reason;          /* why ROW_MISSING or ROW_LOST; NULL: not known */
 };
 
@@ -48,7 +49,7 @@ struct rows {
 /* Free the content of `rows`, which is then empty. */
 void rows_fini(struct rows *rows);
 
-/* Add a copy of `row`, with its host and reason. Above LIMIT_STATUS_ROWS the
+/* Add a copy of `row`, with its host, label and reason. Above LIMIT_STATUS_ROWS the
  * row is only counted. Returns 0 or -ENOMEM. */
 int rows_add(struct rows *rows, const struct row *row);
 

@@ -19,7 +19,8 @@ int status_init(struct node *node, const struct node_config *config)
     status->tree = config->tree;
     status->allow_injection = config->allow_injection;
     status->host = strdup(config->host ? config->host : "");
-    return status->host ? 0 : -ENOMEM;
+    status->label = strdup(config->label ? config->label : "");
+    return status->host && status->label ? 0 : -ENOMEM;
 }
 
 void status_fini(struct node *node)
@@ -28,6 +29,7 @@ void status_fini(struct node *node)
 
     rows_fini(&status->rows);
     free(status->host);
+    free(status->label);
     free(status->observers);
     observer_fini(node);
     history_fini(node);
@@ -62,6 +64,7 @@ static void add_own(struct node *node)
         .adoptions = status->adoptions,
         .adopted_from = status->adoptions ? status->adopted_from : RANK_NONE,
         .host = status->host,
+        .label = status->label,
     };
 
     status_add(node, &row);

@@ -54,6 +54,7 @@ struct status {
     bool open;               /* a round is under way */
     uint32_t observer_count; /* front-end */
     char *host;              /* of this node */
+    char *label;             /* of this back-end; "": none */
     uint64_t since_ms;       /* of the link to this parent; 0: since launch */
     uint32_t adoptions;      /* of this node */
     uint32_t adopted_from;   /* the parent lost last; RANK_NONE: none */

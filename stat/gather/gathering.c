@@ -1,6 +1,7 @@
 /* gathering.c - see gathering.h. */
 #include "stat/gather/gathering.h"
 
+#include <coppice/status.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -178,6 +179,19 @@ static void say_loss(struct gathering *gathering,
                   count == 1 ? " is" : "es are", why);
 }
 
+/* Write why `rank` was lost. */
+static void write_reason(struct cop_network *network,
+                         uint32_t rank,
+                         char *out,
+                         size_t size)
+{
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    bool known = cop_network_node(network, rank, &node) == 0 && *node.reason;
+
+    snprintf(out, size, "%s", known ? node.reason : "it was silent too long");
+    gathering_name_option(out);
+}
+
 bool gathering_events(struct gathering *gathering)
 {
     struct cop_network *network = daemons_network(gathering->daemons);
@@ -187,33 +201,28 @@ bool gathering_events(struct gathering *gathering)
     bool any = false;
 
     while (cop_network_event(network, &event, 0) == 0) {
-        const char *why = event.text[0] ? event.text : "it was silent too long";
         bool lost = event.type == COP_EVENT_NODE_LOST ||
                     event.type == COP_EVENT_BACKEND_LOST;
+        char why[sizeof(event.text)] = "";
 
+        if (lost)
+            write_reason(network, event.rank, why, sizeof(why));
         gathering_name_option(event.text);
         if (lost && daemons_note_loss(gathering->daemons, event.rank, why) < 0)
             cop_error_set(late, -ENOMEM, "out of memory");
-        if (event.type == COP_EVENT_NODE_SUSPECTED) {
-            gathering_say(options->say, "node %u may be lost: %s", event.rank,
-                          why);
-        } else if (event.type == COP_EVENT_NODE_BACK) {
-            gathering_say(options->say, "node %u lives", event.rank);
-        } else if (event.type == COP_EVENT_NODE_LOST) {
-            gathering_say(options->say, "node %u was lost: %s", event.rank,
-                          why);
-        } else if (event.type == COP_EVENT_NODE_ADOPTED) {
-            gathering_say(options->say, "node %u was adopted %s", event.rank,
-                          event.text);
+        if (event.type == COP_EVENT_NODE_SUSPECTED ||
+            event.type == COP_EVENT_NODE_BACK ||
+            event.type == COP_EVENT_NODE_LOST ||
+            event.type == COP_EVENT_NODE_ADOPTED) {
+            gathering_say(options->say, "node %s", event.text);
         } else if (event.type == COP_EVENT_BACKEND_LOST) {
-            cop_error_set(late, -ECONNRESET, "node %u was lost: %s", event.rank,
-                          why);
+            cop_error_set(late, -ECONNRESET, "node %s", event.text);
             say_loss(gathering, event.rank, why);
             any = true;
         } else if (event.type == COP_EVENT_FILTER_ERROR ||
                    event.type == COP_EVENT_STREAM_FAILED) {
-            cop_error_set(late, -EPROTO, "a filter failed at node %u: %s",
-                          event.rank, event.text);
+            cop_error_set(late, -EPROTO, "a filter failed at node %s",
+                          event.text);
         } else if (event.type == COP_EVENT_ENDED) {
             cop_error_set(late, -ENOTCONN, "the tree ended: %s", event.text);
         }

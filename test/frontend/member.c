@@ -539,13 +539,14 @@ static void chatter(struct cop_network *network)
 }
 
 /* A back-end knows itself, and the front-end above it. */
-static void check_own_path(struct cop_network *network)
+static void check_own_path(struct cop_network *network, const char *label)
 {
     struct cop_status_node node = COP_STATUS_NODE_INIT;
     uint32_t rank = cop_network_rank(network);
 
     if (cop_network_node(network, rank, &node) < 0 || node.rank != rank ||
-        node.role != COP_BACKEND || node.parent >= rank)
+        node.role != COP_BACKEND || node.parent >= rank ||
+        strcmp(node.label, label) != 0)
         errx(1, "rank %u does not know itself", rank);
     if (cop_network_node(network, 0, &node) < 0 || node.role != COP_FRONTEND ||
         node.parent != COP_RANK_NONE)
@@ -564,7 +565,10 @@ int main(int argc, char **argv)
     struct cop_error error;
     enum waiting how = WAIT_IN_RECEIVE;
     bool goes_on = true;
+    char label[32];
 
+    snprintf(label, sizeof(label), "pid %d", (int)getpid());
+    join.label = label;
     if (argc > 1 && strcmp(argv[1], "exit") == 0)
         return 3;
     if (argc > 3 && strcmp(argv[1], "fell") == 0 && mkdir(argv[3], 0700) == 0)
@@ -575,7 +579,7 @@ int main(int argc, char **argv)
         join.session_path = argv[2];
     if (cop_network_join(&network, &join, &error) < 0)
         errx(1, "%s", error.text);
-    check_own_path(network);
+    check_own_path(network, label);
     if (argc > 1 && strcmp(argv[1], "chatter") == 0)
         chatter(network);
     if (argc > 1 && strcmp(argv[1], "poll") == 0)

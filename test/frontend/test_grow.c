@@ -66,7 +66,7 @@ static void await_joiners(struct cop_network *network, int count)
 
     while (count-- > 0)
         CHECK_OK(tree_await(network, COP_EVENT_BACKEND_JOINED, &event));
-    tree_check_says(event.text, "a back-end has joined, and enters ");
+    tree_check_says(event.text, ", pid |) has joined below |: it enters ");
 }
 
 /* Joiners become members only of streams that grow and of new streams. */
@@ -79,6 +79,7 @@ TEST_OF_TREES(only_streams_that_grow_take_them)
     struct cop_status_node node = COP_STATUS_NODE_INIT;
     struct cop_stream *later;
     struct session session;
+    char host[256] = "";
 
     make_session(&session, network);
     CU_ASSERT_EQUAL(tree_echo(grow, 1), before);
@@ -90,7 +91,10 @@ TEST_OF_TREES(only_streams_that_grow_take_them)
                               &node));
     CU_ASSERT_EQUAL(node.role, COP_BACKEND);
     CU_ASSERT_EQUAL(node.state, COP_STATE_UP);
-    CU_ASSERT_EQUAL(node.parent, COP_RANK_NONE); /* it is not told */
+    CU_ASSERT(node.parent < (uint32_t)after);
+    CHECK_OK(gethostname(host, sizeof(host) - 1));
+    CU_ASSERT_STRING_EQUAL(node.host, host);
+    CU_ASSERT_EQUAL(strncmp(node.label, "pid ", 4), 0);
     CU_ASSERT_EQUAL(cop_stream_size(fixed), (size_t)before);
     CU_ASSERT_EQUAL(cop_stream_size(grow), (size_t)after);
     CHECK_IS(tree_sync(grow), 0);

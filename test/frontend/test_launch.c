@@ -287,6 +287,14 @@ TEST(joining_by_hand_is_an_error)
     join.session_path = "/no/session";
     CHECK_IS(cop_network_join(&network, &join, &error), -ENOENT);
     tree_check_says(error.text, "/no/session");
+    join.label = "two\nlines";
+    CHECK_IS(cop_network_join(&network, &join, &error), -EINVAL);
+    tree_check_says(error.text, "label|63 bytes|control characters");
+    join.label = "0123456789012345678901234567890123456789"
+                 "012345678901234567890123";
+    CHECK_IS(cop_network_join(&network, &join, &error), -EINVAL);
+    join.label++;
+    CHECK_IS(cop_network_join(&network, &join, &error), -ENOENT);
     join.size = 3;
     CHECK_IS(cop_network_join(&network, &join, &error), -EINVAL);
 }

@@ -171,6 +171,7 @@ static void check_nodes(const char *shape, uint32_t count)
     pid_t commnodes[NODES_MAX];
     int adopted = 0, lost = 0;
     uint32_t rank;
+    char label[32], says[64];
 
     for (rank = 0; cop_network_node(network, rank, &node) == 0; rank++) {
         CU_ASSERT_EQUAL(node.parent, rank ? (rank - 1) / 2 : COP_RANK_NONE);
@@ -180,6 +181,11 @@ static void check_nodes(const char *shape, uint32_t count)
                                                       : COP_BACKEND);
         CU_ASSERT_STRING_EQUAL(node.host, "localhost");
         CU_ASSERT_STRING_EQUAL(node.reason, "");
+        *label = '\0';
+        if (node.role == COP_BACKEND)
+            snprintf(label, sizeof(label), "pid %d",
+                     (int)tree_pid(network, rank));
+        CU_ASSERT_STRING_EQUAL(node.label, label);
     }
     CU_ASSERT_EQUAL(rank, count);
     CHECK_IS(cop_network_node(network, UINT32_MAX, &node), -ENOENT);
@@ -193,12 +199,22 @@ static void check_nodes(const char *shape, uint32_t count)
         CHECK_OK(cop_network_event(network, &event, TREE_PATIENCE_MS));
         if (event.type == COP_EVENT_NODE_ADOPTED) {
             adopted++;
-            CU_ASSERT_EQUAL(node_of(network, event.rank).parent, event.parent);
+            node = node_of(network, event.rank);
+            CU_ASSERT_EQUAL(node.parent, event.parent);
+            snprintf(says, sizeof(says),
+                     "%u (localhost%s%s) was adopted by %u"
+                     " after |",
+                     node.rank, *node.label ? ", " : "", node.label,
+                     node.parent);
+            tree_check_says(event.text, says);
         } else if (event.type == COP_EVENT_NODE_LOST) {
             lost++;
             node = node_of(network, event.rank);
             CU_ASSERT_EQUAL(node.state, COP_STATE_LOST);
             CU_ASSERT_EQUAL(node.role, COP_COMMNODE);
+            snprintf(says, sizeof(says),
+                     "%u (localhost) was lost: ", node.rank);
+            tree_check_says(event.text, says);
             CU_ASSERT_EQUAL(node.parent, 0);
         }
     }

@@ -415,7 +415,9 @@ static void make_roster(struct play *play, struct frame *frame)
     if (what & 1)
         roster_add_internal(&roster, 11, RANK_NONE, 2, "127.0.0.1 4711");
     if (what & 2)
-        roster_add_missing(&roster, 12, "host", "it is away");
+        roster_add_note(&roster.missing, 12, "host", "it is away");
+    if (what & 32)
+        roster_add_note(&roster.names, byte(&play->in), "host", "label");
     must(roster_encode(&roster, what & 4 ? FRAME_TABLE : FRAME_READY, frame) ==
          0);
     roster_fini(&roster);

@@ -222,6 +222,7 @@ static const char session_text[] = "coppice session 1\n"
                                    "filters /a:/b\n"
                                    "reconfiguration ANY-R\n"
                                    "node 0 127.0.0.1 10\n"
+                                   "host n3\n"
                                    "node 3 127.0.0.1 11\n"
                                    "end\n";
 
@@ -242,7 +243,7 @@ TEST(session_file_is_read)
     struct bootstrap *read;
 
     write_file(session_text, strlen(session_text), 0600);
-    CHECK_OK(session_read(&read, path, 7, NULL));
+    CHECK_OK(session_read(&read, path, 7, 0, NULL));
     CU_ASSERT_EQUAL(read->role, NODE_BACKEND);
     CU_ASSERT_EQUAL(read->rank, RANK_NONE);
     CU_ASSERT_EQUAL(read->parent_rank, 3);
@@ -252,7 +253,42 @@ TEST(session_file_is_read)
     CU_ASSERT_STRING_EQUAL(adopter_name(read->algorithm), "ANY-R");
     CU_ASSERT_EQUAL(read->key[31], 0x1f);
     bootstrap_free(read);
-    CHECK_OK(session_read(&read, path, 8, NULL));
+    CHECK_OK(session_read(&read, path, 8, 0, NULL));
+    CU_ASSERT_EQUAL(read->parent_rank, 0);
+    bootstrap_free(read);
+    unlink(path);
+}
+
+/* The commnodes of this machine are called first, the front-end of this machine
+ * in its turn. The first question is for the front-end. */
+TEST(session_of_this_machine_first)
+{
+    static const uint32_t own[] = {70, 90};
+    char text[8192], name[LIMIT_HOST_NAME + 1] = "";
+    uint32_t seen[100] = {0};
+    struct bootstrap *read;
+    size_t len;
+
+    CHECK_OK(gethostname(name, sizeof(name) - 1));
+    len = (size_t)(strstr(session_text, "node 0") - session_text);
+    memcpy(text, session_text, len);
+    for (uint32_t rank = 0; rank < 100; rank++)
+        len += (size_t)snprintf(
+            text + len, sizeof(text) - len, "host %s\nnode %u 127.0.0.1 10\n",
+            rank == 0 || rank == own[0] || rank == own[1] ? name : "n1", rank);
+    len += (size_t)snprintf(text + len, sizeof(text) - len, "end\n");
+    write_file(text, len, 0600);
+    for (uint32_t attempt = 0; attempt < 64; attempt++) {
+        CHECK_OK(session_read(&read, path, 12345, attempt, NULL));
+        CU_ASSERT_EQUAL(read->node_count, 64);
+        CU_ASSERT_EQUAL(seen[read->parent_rank]++, 0);
+        if (attempt < 2)
+            CU_ASSERT(read->parent_rank == own[0] ||
+                      read->parent_rank == own[1]);
+        bootstrap_free(read);
+    }
+    CU_ASSERT_EQUAL(seen[0], 1);
+    CHECK_OK(session_read(&read, path, 12345, SESSION_FRONTEND, NULL));
     CU_ASSERT_EQUAL(read->parent_rank, 0);
     bootstrap_free(read);
     unlink(path);
@@ -264,11 +300,11 @@ TEST(session_file_of_others_is_refused)
     struct cop_error error;
 
     write_file(session_text, strlen(session_text), 0644);
-    CHECK_IS(session_read(&read, path, 0, &error), -EACCES);
+    CHECK_IS(session_read(&read, path, 0, 0, &error), -EACCES);
     CU_ASSERT(strstr(error.text, "chmod 600") != NULL);
     unlink(path);
-    CHECK_IS(session_read(&read, path, 0, &error), -ENOENT);
-    CHECK_IS(session_read(&read, "/", 0, &error), -EBADMSG);
+    CHECK_IS(session_read(&read, path, 0, 0, &error), -ENOENT);
+    CHECK_IS(session_read(&read, "/", 0, 0, &error), -EBADMSG);
 }
 
 /* The file names directories whose filters are run, so root does not trust
@@ -282,7 +318,7 @@ TEST(session_file_of_another_user_is_refused)
         return;
     write_file(session_text, strlen(session_text), 0600);
     CHECK_OK(chown(path, 65534, 65534));
-    CHECK_IS(session_read(&read, path, 0, &error), -EACCES);
+    CHECK_IS(session_read(&read, path, 0, 0, &error), -EACCES);
     CU_ASSERT(strstr(error.text, "belongs to user 65534") != NULL);
     unlink(path);
 }
@@ -315,7 +351,7 @@ TEST(few_descriptors_are_an_error)
     CHECK_IS(check_few_descriptors(parent), 0);
     bootstrap_free(parent);
     write_file(session_text, strlen(session_text), 0600);
-    CHECK_OK(session_read(&backend, path, 0, NULL));
+    CHECK_OK(session_read(&backend, path, 0, 0, NULL));
     CHECK_IS(check_few_descriptors(backend), 0);
     bootstrap_free(backend);
     unlink(path);
@@ -331,12 +367,12 @@ TEST(damaged_session_file_is_refused)
 
     for (size_t i = 0; i < len; i++) {
         write_file(session_text, i, 0600);
-        CHECK_IS(session_read(&read, path, 0, &error), -EBADMSG);
+        CHECK_IS(session_read(&read, path, 0, 0, &error), -EBADMSG);
     }
     memcpy(copy, session_text, sizeof(copy));
     copy[strlen("coppice session 1\nid 00")] = 'x';
     write_file(copy, len, 0600);
-    CHECK_IS(session_read(&read, path, 0, &error), -EBADMSG);
+    CHECK_IS(session_read(&read, path, 0, 0, &error), -EBADMSG);
     CU_ASSERT(strstr(error.text, ":2:") != NULL);
     unlink(path);
 }

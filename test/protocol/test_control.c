@@ -237,12 +237,18 @@ TEST(a_roster_comes_back)
     for (int i = 0; i < 9; i++)
         CHECK_OK(
             roster_add_internal(&roster, (uint32_t)i, 0, 7, "127.0.0.1 4000"));
-    CHECK_OK(roster_add_missing(&roster, 3, "n3", "no route to host"));
+    CHECK_OK(roster_add_note(&roster.missing, 3, "n3", "no route to host"));
+    CHECK_OK(roster_add_note(&roster.names, 40, "n40", "rank 12"));
+    CHECK_OK(roster_add_note(&roster.names, 5, "n5", ""));
     CHECK_OK(roster_encode(&roster, FRAME_READY, &frame));
     CHECK_OK(roster_decode(&frame, &back));
+    roster_sort(&back);
+    CU_ASSERT_STRING_EQUAL(roster_find(&back.names, 40)->text, "rank 12");
+    CU_ASSERT_STRING_EQUAL(roster_find(&back.names, 5)->host, "n5");
+    CU_ASSERT_PTR_NULL(roster_find(&back.names, 6));
     CU_ASSERT_EQUAL(back.internal_count, 9);
     CU_ASSERT_STRING_EQUAL(back.internals[8].address, "127.0.0.1 4000");
-    CU_ASSERT_STRING_EQUAL(back.missing[0].host, "n3");
+    CU_ASSERT_STRING_EQUAL(back.missing.list[0].host, "n3");
     CU_ASSERT_EQUAL(ranks_size(&back.backends), 86);
     for (int i = 0; i < MUTATIONS; i++) {
         struct frame bad = mutate(&frame);

@@ -100,6 +100,75 @@ TEST(ranks_that_were_not_given_are_not_adopted)
     }
 }
 
+/* A joiner's JOIN, whose payload has this format. */
+static struct frame join_frame(const char *format,
+                               const char *host,
+                               const char *label)
+{
+    struct msg_join join = {.asker = RANK_NONE};
+
+    CHECK_OK(packet_pack(&join.payload, format, host, label));
+    return msg_join_encode(&join);
+}
+
+/* A joiner gets a rank for one JOIN, with a host and a label that may be. With
+ * any other it gets no rank, and its link is closed. */
+TEST(a_joiner_describes_itself_once)
+{
+    char host[LIMIT_HOST_NAME + 2] = "", label[LIMIT_LABEL + 2] = "";
+
+    memset(host, 'h', LIMIT_HOST_NAME + 1);
+    memset(label, 'l', LIMIT_LABEL + 1);
+    for (int how = 0; how < 7; how++) {
+        bool fits = how < 2;
+        struct frame frame =
+            join_frame(how == 2 ? "%s" : "%s %s", how == 3 ? host : host + 1,
+                       how == 4   ? label
+                       : how == 5 ? "a\nb"
+                                  : label + 1);
+        struct alone host_node;
+        struct row row;
+
+        victim_ready(&host_node, NODE_FRONTEND, 3, 999);
+        alone_link_up(&host_node, 2, RANK_NONE, NODE_BACKEND, 0);
+        CU_ASSERT_PTR_NULL(alone_sent(&host_node, 2, FRAME_JOINED));
+        if (how == 6)
+            frame_fini(&frame);
+        alone_take(&host_node, 2, frame);
+        CU_ASSERT_EQUAL(alone_sent(&host_node, 2, FRAME_JOINED) != NULL, fits);
+        CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), !fits);
+        CU_ASSERT_EQUAL(host_node.node->next_rank, fits ? 1001 : 1000);
+        if (fits && node_row(host_node.node, 1000, &row)) {
+            CU_ASSERT_STRING_EQUAL(row.host, host + 1);
+            CU_ASSERT_STRING_EQUAL(row.label, label + 1);
+            CU_ASSERT_EQUAL(row.parent, 0);
+        }
+        if (how == 1) {
+            alone_take(&host_node, 2, join_frame("%s %s", "h", ""));
+            CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), 1);
+            CU_ASSERT_EQUAL(host_node.node->next_rank, 1001);
+        }
+        alone_fini(&host_node);
+    }
+}
+
+/* A name of a rank that is not in the roster is refused. */
+TEST(names_are_of_ranks_that_are_ready)
+{
+    for (uint32_t rank = 9; rank <= 10; rank++) {
+        struct roster roster = {0};
+        struct alone victim;
+
+        victim_init(&victim, NODE_FRONTEND);
+        CHECK_OK(roster_add_internal(&roster, 2, RANK_NONE, 1, "a"));
+        CHECK_OK(ranks_add(&roster.backends, 3, 9));
+        CHECK_OK(roster_add_note(&roster.names, rank, "h", "a label"));
+        take_ready(&victim, &roster);
+        CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), rank == 10);
+        alone_fini(&victim);
+    }
+}
+
 /* A commnode cannot know which ranks are below its child. It reports each of
  * them gone once. */
 TEST(as_many_as_may_be_are_gone_at_once)

@@ -2,6 +2,8 @@
  * them is bounded by their number. */
 #include "protocol/watch/rows.h"
 
+#include <errno.h>
+
 #include "test/check.h"
 #include "wire/limits.h"
 #include "wire/ranks.h"
@@ -55,6 +57,39 @@ static void degrade_slowly(struct rows *rows)
     for (uint32_t i = 0; i < rows->count; i++)
         if (rows->list[i].state == ROW_DEGRADED)
             rows->list[i].age_ms = since[i];
+}
+
+/* Hosts, labels and reasons come back with their rows. A label that no back-end
+ * may have is refused. */
+TEST(texts_stay_with_their_rows)
+{
+    static const char *const labels[] = {"rank 12", "", "", "x", "a\nb"};
+
+    for (uint32_t count = 4; count <= 5; count++) {
+        struct rows rows = {0}, back = {0};
+        struct frame frame;
+        int r;
+
+        for (uint32_t rank = 0; rank < count; rank++)
+            CHECK_OK(rows_add(&rows,
+                              &(struct row){
+                                  .rank = rank,
+                                  .parent = RANK_NONE,
+                                  .host = (char[]){"h"},
+                                  .label = (char *)(uintptr_t)labels[rank],
+                                  .reason = rank % 2 ? (char[]){"lost"} : NULL,
+                              }));
+        CHECK_OK(rows_encode(&rows, 0, NULL, &frame));
+        r = rows_decode(&frame, &back, NULL, 0);
+        CHECK_IS(r, count == 5 ? -EBADMSG : 0);
+        for (uint32_t rank = 0; rank < back.count; rank++) {
+            CU_ASSERT_STRING_EQUAL(back.list[rank].label, labels[rank]);
+            CU_ASSERT_EQUAL(back.list[rank].reason != NULL, rank % 2);
+        }
+        frame_fini(&frame);
+        rows_fini(&rows);
+        rows_fini(&back);
+    }
 }
 
 /* Trees and cycles of any shape: one pass gives the same as the paths. */

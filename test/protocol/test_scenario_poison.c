@@ -88,7 +88,7 @@ POISONED(a_state_that_crashes_every_adopter, TREE)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 0);
     CU_ASSERT_EQUAL(sim_about(TELL_STREAM_FAILED), 1);
     CU_ASSERT_STRING_EQUAL(sim_text(TELL_STREAM_FAILED),
-                           "node 1 has ended: filter \"int_union\" of stream 1 "
+                           "it has ended: filter \"int_union\" of stream 1 "
                            "crashed with signal 11 in wave 2 of epoch 0");
     for (uint32_t rank = 5; rank <= 12; rank++)
         CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_CLOSED), 1);

@@ -530,30 +530,35 @@ TEST(a_missing_node_is_shown_with_the_reason)
     end_rows(sim);
 }
 
-/* Rows that refer to missing reasons, or to one reason twice, are refused. */
-TEST(reasons_are_counted)
+/* Rows that refer to missing reasons or labels, or to one twice, are refused. */
+TEST(texts_of_rows_are_counted)
 {
     static const uint32_t wrong[][2] = {{2, 0}, {1, 1}, {0, 3}, {2, 1}};
     static const char *const hosts[] = {"a", "b"};
-    static const char *const reasons[] = {"why"};
+    static const char *const texts[] = {"why"};
     struct rows out = {0};
-    uint32_t numbers[2][10] = {{0, RANK_NONE}, {1, 0, NODE_BACKEND}};
+    uint32_t numbers[2][11] = {{0, RANK_NONE}, {1, 0, NODE_BACKEND}};
     struct frame frame = {.type = FRAME_ROWS};
 
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        numbers[0][9] = wrong[i][0];
-        numbers[1][9] = wrong[i][1];
-        CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %s", 0,
-                             &numbers[0][0], 20, hosts, 2, reasons, 1, ""));
-        CHECK_IS(rows_decode(&frame, &out, NULL, 0), -EBADMSG);
-        frame_fini(&frame);
-    }
-    numbers[0][9] = 0;
-    numbers[1][9] = 1;
-    CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %s", 0,
-                         &numbers[0][0], 20, hosts, 2, reasons, 1, ""));
+    for (size_t at = 9; at <= 10; at++)
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+            numbers[0][19 - at] = numbers[1][19 - at] = 0;
+            numbers[0][at] = wrong[i][0];
+            numbers[1][at] = wrong[i][1];
+            CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %as %s", 0,
+                                 &numbers[0][0], 22, hosts, 2, texts, 1, texts,
+                                 1, ""));
+            CHECK_IS(rows_decode(&frame, &out, NULL, 0), -EBADMSG);
+            frame_fini(&frame);
+        }
+    numbers[0][10] = 0;
+    numbers[1][9] = numbers[1][10] = 1;
+    CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %as %s", 0,
+                         &numbers[0][0], 22, hosts, 2, texts, 1, texts, 1, ""));
     CHECK_OK(rows_decode(&frame, &out, NULL, 0));
     CU_ASSERT_STRING_EQUAL(out.list[1].reason, "why");
+    CU_ASSERT_STRING_EQUAL(out.list[1].label, "why");
+    CU_ASSERT_STRING_EQUAL(out.list[0].label, "");
     rows_fini(&out);
     frame_fini(&frame);
 }

@@ -179,7 +179,7 @@ def check_terminal(stat, places):
 
     # A commnode dies: no task is lost.
     os.kill(below(terminal.pid, "coppice-commnode")[0], signal.SIGKILL)
-    terminal.wait("node [12] was lost", "was adopted(?s:.*)was adopted")
+    terminal.wait("node [12] .*was lost", "was adopted(?s:.*)was adopted")
     job.go(2, "store")
     # Until both orphans are adopted, the picture may lack their tasks.
     terminal.wait("class 1: 2 tasks: 1-2", r"(?s)\A(?!.*not whole)")

@@ -568,7 +568,7 @@ TEST(a_frozen_daemon_is_missing_from_the_picture)
     look_follow(&look, 200);
     CU_ASSERT(look.took_ms < 60000);
     has(look.late_seen, TWO_MISSING);
-    has(said, "node 2 may be lost: ");
+    has(said, "node 2 (h2) may be lost: ");
     has(said, "tasks 2-3: the daemon on localhost is silent");
     look_end(&look);
 }

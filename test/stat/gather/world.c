@@ -1,6 +1,7 @@
 /* world.c - see world.h. */
 #include "test/stat/gather/world.h"
 
+#include <coppice/status.h>
 #include <errno.h>
 
 #include "stat/clock.h"
@@ -180,7 +181,20 @@ int cop_network_event(struct cop_network *network,
         return -EAGAIN;
     }
     event->rank = world.frozen;
-    snprintf(event->text, sizeof(event->text), "nobody has reached it");
+    snprintf(event->text, sizeof(event->text), "%u (h%u) %s", event->rank,
+             event->rank,
+             state.is_lost ? "is no longer a member: nobody has reached it"
+                           : "may be lost: nobody has reached it");
+    return 0;
+}
+
+int cop_network_node(struct cop_network *network,
+                     uint32_t rank,
+                     struct cop_status_node *node)
+{
+    (void)network;
+    node->rank = rank;
+    node->reason = rank == world.frozen ? "nobody has reached it" : "";
     return 0;
 }
 
