@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/command.h"
+#include "tools/export.h"
 #include "tools/measure.h"
 #include "tools/view.h"
 
@@ -53,6 +54,7 @@ static const char *const wishes[] = {
 struct arguments {
     const char *session;
     bool summary;
+    enum export format;
     struct view_style style;
     enum wish wish;
     uint32_t timeout_ms; /* 0: not given */
@@ -70,6 +72,9 @@ static const char usage[] =
     "  --timeout=S      give up after S seconds, or 250ms, 5m, 2h (default 5; "
     "with\n"
     "                   --wait: never)\n"
+    "  --format=FORMAT  write the whole tree for other programs: dot "
+    "(Graphviz),\n"
+    "                   topology (coppice-topology(5)) or json\n"
     "  --no-color       do not use colours\n"
     "  --ascii          draw the tree with ASCII characters\n"
     "  --help, --version\n"
@@ -102,6 +107,11 @@ static int take_option(void *arg, int option)
         return 0;
     case 's':
         arguments->summary = true;
+        return 0;
+    case 'f':
+        if (export_find(&arguments->format, optarg) < 0)
+            return command_complain("--format needs dot, topology or json, not",
+                                    optarg);
         return 0;
     case 'w':
         return read_wish(&arguments->wish, optarg);
@@ -148,6 +158,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
     static const struct option options[] = {
         {"down", no_argument, NULL, 'd'},
         {"summary", no_argument, NULL, 's'},
+        {"format", required_argument, NULL, 'f'},
         {"wait", required_argument, NULL, 'w'},
         {"timeout", required_argument, NULL, 't'},
         {"no-color", no_argument, NULL, 'C'},
@@ -165,15 +176,21 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
         return command_complain("--timeout without --wait is at most 60 "
                                 "seconds",
                                 NULL);
+    if (arguments->format && (arguments->summary || arguments->style.only_bad))
+        return command_complain("--format writes the whole tree, without "
+                                "--down or --summary",
+                                NULL);
     return 0;
 }
 
 static int show_view(const struct arguments *arguments, const struct view *view)
 {
     const struct view_style *style = &arguments->style;
-    int r;
+    int r = 0;
 
-    if (arguments->summary) {
+    if (arguments->format) {
+        export_write(view, arguments->format, stdout);
+    } else if (arguments->summary) {
         r = view_summarise(view, style, stdout);
     } else {
         view_count(view, stdout);
