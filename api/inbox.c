@@ -51,6 +51,12 @@ void inbox_remove(struct inbox *inbox,
     LL_PREPEND(inbox->spare, delivery);
 }
 
+void inbox_move(struct inbox *from, struct inbox *to, struct delivery *delivery)
+{
+    DL_DELETE(from->first, delivery);
+    DL_APPEND(to->first, delivery);
+}
+
 void inbox_drop(struct inbox *inbox, struct delivery **view)
 {
     struct frame frame;

@@ -43,6 +43,11 @@ void inbox_remove(struct inbox *inbox,
                   struct delivery *delivery,
                   struct frame *frame);
 
+/* Move `delivery` to the end of another queue; its view stays the same. */
+void inbox_move(struct inbox *from,
+                struct inbox *to,
+                struct delivery *delivery);
+
 /* Free the deliveries of one view. */
 void inbox_drop(struct inbox *inbox, struct delivery **view);
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "api/astray.h"
 #include "protocol/watch/rows.h"
@@ -37,23 +37,45 @@ int network_left_ms(uint64_t deadline_ms)
                                           : (int)(deadline_ms - now_ms);
 }
 
-/* ---- the descriptor ---- */
+/* ---- the descriptors ---- */
 
 void network_signal(struct cop_network *network)
 {
-    bool is_readable =
-        network->inbox.first || news_calls(&network->news) || network->ended;
-    uint64_t count = 1;
-    ssize_t r;
+    if (network->readiness.fd >= 0)
+        readiness_set(&network->readiness, network->inbox.first ||
+                                               news_calls(&network->news) ||
+                                               network->ended);
+}
 
-    if (network->fd < 0 || is_readable == network->is_readable)
-        return;
-    network->is_readable = is_readable;
-    if (is_readable)
-        r = write(network->fd, &count, sizeof(count));
-    else
-        r = read(network->fd, &count, sizeof(count));
-    (void)r; /* cannot fail: only this code changes the count, 0 or 1 */
+static void stepped(void *arg)
+{
+    network_signal_streams(arg);
+}
+
+/* A receive returns -ENODEV as soon as the last packets of the last members are
+ * through, of which nothing tells. So look after each step, as long as a stream
+ * has no member. */
+void network_signal_streams(struct cop_network *network)
+{
+    const struct node *node = driver_node(network->driver);
+    const struct stream_poll *poll;
+    bool is_deserted = false;
+
+    DL_FOREACH (network->polls, poll) {
+        stream_signal(poll->stream);
+        is_deserted |= node_is_deserted(node, poll->stream->id);
+    }
+    network->ops.stepped = is_deserted ? stepped : NULL;
+}
+
+/* The application has closed the descriptors, which may be others by now. */
+static void forget_descriptors(struct cop_network *network)
+{
+    struct stream_poll *poll;
+
+    network->readiness = READINESS_INIT;
+    DL_FOREACH (network->polls, poll)
+        poll->readiness = READINESS_INIT;
 }
 
 /* ---- callbacks of the driver ---- */
@@ -114,12 +136,14 @@ static void deliver(void *arg, uint32_t id, struct frame *frame)
 
     if (!stream) /* closed while the packet was in flight */
         frame_fini(frame);
-    else if (inbox_add(stream->released ? &network->waste : &network->inbox,
-                       &stream->first, stream, frame) < 0)
+    else if (inbox_add(stream_inbox(stream), &stream->first, stream, frame) < 0)
         network->out_of_memory = true;
     else if (!stream->untaken)
         stream->untaken = stream->first->stream_prev; /* the last one */
-    network_signal(network);
+    if (stream && stream->poll)
+        stream_signal(stream);
+    else
+        network_signal(network);
 }
 
 static void opened(struct cop_network *network, const struct action *news)
@@ -378,6 +402,8 @@ static void network_tell(void *arg, const struct action *news)
     if (is_for_application(network, news))
         announce(network, news);
     network_signal(network);
+    if (network->polls)
+        network_signal_streams(network);
 }
 
 static void exit_node(void *arg, const char *text)
@@ -388,7 +414,11 @@ static void exit_node(void *arg, const char *text)
     if (!network->ended) /* the machine has not reported the end */
         news_add(&network->news, &event, text);
     network_end(network, text);
+    if (driver_error(network->driver) == -EBADF)
+        forget_descriptors(network);
     network_signal(network);
+    if (network->polls)
+        network_signal_streams(network);
 }
 
 static void log_line(void *arg, const char *id, const char *text)
@@ -422,7 +452,7 @@ int network_new(struct cop_network **out,
 
     if (!network)
         goto out;
-    network->fd = -1;
+    network->readiness = READINESS_INIT;
     network->role = bootstrap->role;
     network->ops = ops;
     if (!log || !*log)
@@ -447,23 +477,20 @@ out:
 void network_free(struct cop_network *network)
 {
     struct cop_stream *stream, *next;
-    bool closes;
 
     if (!network)
         return;
-    closes = network->fd >= 0 &&
-             (!network->driver || driver_error(network->driver) != -EBADF);
     driver_free(network->driver);
     HASH_ITER (hh, network->streams, stream, next)
         stream_free(stream);
     inbox_fini(&network->inbox);
+    inbox_fini(&network->apart);
     inbox_fini(&network->waste);
     news_fini(&network->news);
     links_fini(&network->lost);
     session_forget(&network->session);
     filtering_free(network->filtering);
-    if (closes)
-        close(network->fd);
+    readiness_close(&network->readiness);
     free(network->everyone);
     free(network->filter_path);
     free(network);
@@ -477,15 +504,17 @@ static bool note_taken(struct cop_network *network,
 {
     struct cop_stream *stream = delivery->stream;
     struct event event = {.type = EVENT_TAKEN, .stream = stream->id};
-    struct inbox *inbox = stream->released ? &network->waste : &network->inbox;
     bool is_taken = delivery->taken;
 
     if (stream->untaken == delivery)
         stream->untaken = delivery->stream_next;
-    inbox_remove(inbox, &stream->first, delivery, frame);
+    inbox_remove(stream_inbox(stream), &stream->first, delivery, frame);
     network->untold = true;
     stream->untold = true;
-    network_signal(network);
+    if (stream->poll)
+        stream_signal(stream);
+    else
+        network_signal(network);
     if (is_taken || network->ended)
         return false;
     event.frame = *frame;
@@ -581,16 +610,10 @@ int cop_network_fd(const struct cop_network *network)
     r = network_enter(locked);
     if (r < 0)
         return r;
-    if (locked->fd < 0) {
-        locked->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (locked->fd < 0)
-            r = -errno;
-        else
-            driver_attended(locked->driver);
-        network_signal(locked);
-    }
-    if (r == 0)
-        r = locked->fd;
+    r = readiness_open(&locked->readiness);
+    if (r >= 0)
+        driver_attended(locked->driver);
+    network_signal(locked);
     network_leave(locked);
     return r;
 }

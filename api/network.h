@@ -18,6 +18,7 @@
 #include "api/inbox.h"
 #include "api/links.h"
 #include "api/news.h"
+#include "api/readiness.h"
 #include "api/stream.h"
 #include "net/driver.h"
 #include "net/session.h"
@@ -29,16 +30,17 @@ struct cop_network {
     char *filter_path;
     struct cop_communicator *everyone; /* front-end */
     struct inbox inbox;
+    struct inbox apart; /* packets of streams with a descriptor of their own */
     struct inbox waste; /* packets that arrived on released streams; the next
                            call returns their credit */
     struct news news;
     struct links lost;           /* front-end */
     struct session_kept session; /* front-end */
     struct cop_stream *streams;  /* by number */
-    int fd;                      /* an eventfd, once asked for; else -1 */
-    bool is_readable;
-    bool untold;        /* as in a stream */
-    bool out_of_memory; /* a packet was lost for lack of memory */
+    struct stream_poll *polls;   /* of cop_stream_fd() */
+    struct readiness readiness;  /* of cop_network_fd() */
+    bool untold;                 /* as in a stream */
+    bool out_of_memory;          /* a packet was lost for lack of memory */
     struct driver_ops ops;
     bool launched; /* TELL_LAUNCHED has arrived */
     bool launch_failed;
@@ -80,6 +82,9 @@ int network_left_ms(uint64_t deadline_ms);
 /* Update the descriptor of cop_network_fd(): it is readable exactly while a
  * receive or an event would not block (PROTOCOL 14.2). */
 void network_signal(struct cop_network *network);
+
+/* Update the descriptors of all streams that have one (PROTOCOL 14.2). */
+void network_signal_streams(struct cop_network *network);
 
 /* Take `delivery`, whose `frame` becomes the caller's. Tell the machine, unless
  * it was told before. */

@@ -1,5 +1,7 @@
 /* receive.c - receiving from one stream or from any, and settling. */
 #include <errno.h>
+#include <stdlib.h>
+#include <utlist.h>
 
 #include "api/network.h"
 #include "wire/packet.h"
@@ -38,12 +40,16 @@ static bool must_tell(const struct receiving *call)
            node_is_marked(driver_node(call->network->driver));
 }
 
+/* Whether the call returns without waiting. */
+static bool is_ready(const struct receiving *call)
+{
+    return receive_next(call) || is_over(call) || is_deserted(call) ||
+           call->network->out_of_memory;
+}
+
 static bool is_done(void *arg)
 {
-    const struct receiving *call = arg;
-
-    return receive_next(call) || is_over(call) || is_deserted(call) ||
-           must_tell(call) || call->network->out_of_memory;
+    return is_ready(arg) || must_tell(arg);
 }
 
 static void receive_tell(struct receiving *call)
@@ -99,6 +105,8 @@ static int receive(struct receiving *call,
         }
         if (network->out_of_memory) {
             network->out_of_memory = false;
+            if (network->polls)
+                network_signal_streams(network);
             return -ENOMEM;
         }
         if (is_over(call))
@@ -111,7 +119,8 @@ static int receive(struct receiving *call,
     }
     if (r == -EAGAIN) {
         tell_beforehand(call);
-        network->news.passed = true;
+        if (!call->stream || !call->stream->poll)
+            network->news.passed = true;
         network_signal(network);
     }
     return r;
@@ -147,6 +156,58 @@ int cop_stream_receive(struct cop_stream *stream,
     r = receive(&call, NULL, packet, timeout_ms);
     stream_leave(stream);
     network_leave(call.network);
+    return r;
+}
+
+/* ---- a descriptor for one stream ---- */
+
+void stream_signal(struct cop_stream *stream)
+{
+    struct receiving call = {.network = stream->network, .stream = stream};
+
+    if (stream->poll)
+        readiness_set(&stream->poll->readiness, is_ready(&call));
+}
+
+/* From now on the stream's packets are apart from those of others. Returns 0,
+ * -ENOMEM, or an error of the system. */
+static int set_apart(struct cop_stream *stream)
+{
+    struct cop_network *network = stream->network;
+    struct stream_poll *poll = malloc(sizeof(*poll));
+    struct delivery *delivery;
+    int r;
+
+    if (!poll)
+        return -ENOMEM;
+    *poll = (struct stream_poll){.readiness = READINESS_INIT, .stream = stream};
+    r = readiness_open(&poll->readiness);
+    if (r < 0) {
+        free(poll);
+        return r;
+    }
+    for (delivery = stream->first; delivery; delivery = delivery->stream_next)
+        inbox_move(&network->inbox, &network->apart, delivery);
+    stream->poll = poll;
+    DL_APPEND(network->polls, poll);
+    driver_attended(network->driver);
+    network_signal(network);
+    return 0;
+}
+
+int cop_stream_fd(struct cop_stream *stream)
+{
+    int r;
+
+    r = network_enter(stream->network);
+    if (r < 0)
+        return r;
+    if (!stream->poll)
+        r = set_apart(stream);
+    if (r == 0) /* anew if the application had closed it */
+        r = readiness_open(&stream->poll->readiness);
+    network_signal_streams(stream->network);
+    network_leave(stream->network);
     return r;
 }
 

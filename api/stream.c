@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "api/network.h"
 #include "wire/packet.h"
@@ -38,15 +39,33 @@ struct cop_stream *stream_make(struct cop_network *network, uint32_t id)
     return stream;
 }
 
-/* The queue that holds the stream's deliveries. */
-static struct inbox *inbox_of(const struct cop_stream *stream)
+struct inbox *stream_inbox(const struct cop_stream *stream)
 {
-    return stream->released ? &stream->network->waste : &stream->network->inbox;
+    struct cop_network *network = stream->network;
+
+    if (stream->released)
+        return &network->waste;
+    return stream->poll ? &network->apart : &network->inbox;
+}
+
+/* The descriptor of cop_stream_fd() ends. A thread that polls it is woken. */
+static void stream_unpoll(struct cop_stream *stream)
+{
+    struct stream_poll *poll = stream->poll;
+
+    if (!poll)
+        return;
+    readiness_set(&poll->readiness, true);
+    readiness_close(&poll->readiness);
+    DL_DELETE(stream->network->polls, poll);
+    free(poll);
+    stream->poll = NULL;
 }
 
 void stream_free(struct cop_stream *stream)
 {
-    inbox_drop(inbox_of(stream), &stream->first);
+    inbox_drop(stream_inbox(stream), &stream->first);
+    stream_unpoll(stream);
     HASH_DEL(stream->network->streams, stream);
     if (stream->root) {
         free(stream->root->open_text);
@@ -93,23 +112,22 @@ void stream_leave(struct cop_stream *stream)
 void stream_release(struct cop_stream *stream)
 {
     struct cop_network *network = stream->network;
-    struct delivery *delivery = stream->first;
-    struct delivery *waste = NULL;
+    struct inbox *inbox = stream_inbox(stream);
+    struct delivery *delivery = stream->first, *next;
     struct frame frame;
-    bool is_taken;
 
-    while (delivery) {
-        is_taken = delivery->taken;
-        inbox_remove(&network->inbox, &stream->first, delivery, &frame);
-        if (is_taken)
+    for (; delivery; delivery = next) {
+        next = delivery->stream_next;
+        if (delivery->taken) {
+            inbox_remove(inbox, &stream->first, delivery, &frame);
             frame_fini(&frame);
-        else if (inbox_add(&network->waste, &waste, stream, &frame) < 0)
-            network->out_of_memory = true;
-        delivery = stream->first;
+        } else {
+            inbox_move(inbox, &network->waste, delivery);
+        }
     }
-    stream->first = waste;
     stream->untaken = NULL;
     stream->released = true;
+    stream_unpoll(stream);
     network_signal(network);
     if (is_over(stream))
         stream_free(stream);

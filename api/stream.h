@@ -5,6 +5,7 @@
 #include <uthash.h>
 
 #include "api/inbox.h"
+#include "api/readiness.h"
 
 /* The front-end's part of a stream, at the root of the tree. */
 struct stream_root {
@@ -23,6 +24,14 @@ struct stream_root {
     bool held; /* a shutdown is waiting for it */
 };
 
+/* The descriptor of a stream whose packets are apart from those of others. */
+struct stream_poll {
+    struct readiness readiness;
+    struct cop_stream *stream;
+    struct stream_poll *prev; /* in network->polls */
+    struct stream_poll *next;
+};
+
 struct cop_stream {
     struct cop_network *network;
     uint32_t id;
@@ -37,6 +46,7 @@ struct cop_stream {
     struct stream_root *root; /* NULL at a back-end */
     struct delivery *first;   /* deliveries of this stream */
     struct delivery *untaken; /* the first one not reported to the machine */
+    struct stream_poll *poll; /* once cop_stream_fd() was called */
     UT_hash_handle hh;        /* in network->streams, by number */
 };
 
@@ -45,6 +55,12 @@ struct cop_stream *stream_find(struct cop_network *network, uint32_t id);
 
 /* The stream with number `id`, made if there is none; NULL: out of memory. */
 struct cop_stream *stream_make(struct cop_network *network, uint32_t id);
+
+/* The queue that holds the stream's deliveries. */
+struct inbox *stream_inbox(const struct cop_stream *stream);
+
+/* Update the descriptor of cop_stream_fd() (PROTOCOL 14.2). */
+void stream_signal(struct cop_stream *stream);
 
 /* Why the stream cannot be used: -EIO: it has failed; -ENOTCONN: the network has
  * ended; -EPIPE: it is closed. 0 if it is open. */

@@ -59,6 +59,10 @@ struct driver_ops {
      * borrowed. */
     void (*tell)(void *arg, const struct action *news);
 
+    /* Optional, and may be set at any time. A step is over, and its actions are
+     * carried out. */
+    void (*stepped)(void *arg);
+
     /* The node has ended; no further callback comes. `text` is borrowed. */
     void (*exit)(void *arg, const char *text);
 

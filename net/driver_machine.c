@@ -303,5 +303,7 @@ int driver_machine_step(struct driver *driver,
         *result = driver->machine.actions.result;
     if (outermost)
         carry_out_all(driver);
+    if (outermost && driver->ops->stepped)
+        driver->ops->stepped(driver->arg);
     return r;
 }

@@ -382,12 +382,14 @@ COP_API uint32_t cop_network_rank(const struct cop_network *network);
  * not block. Borrowed; do not read it. At a back-end, receive until -EAGAIN
  * before you poll: a sync waits for that (cop_stream_sync()).
  * An application that has never called cop_network_event() is woken once for
- * each event: a receive that returns -EAGAIN ends that readiness.
+ * each event: a receive that returns -EAGAIN ends that readiness, unless it is
+ * on a stream that has a descriptor of its own (cop_stream_fd()).
  * Returns the descriptor, -EMFILE and others from the system, or -EPERM. */
 COP_API int cop_network_fd(const struct cop_network *network);
 
-/* Receive the next packet of any stream. A back-end gets its streams from this
- * call. `stream` may be NULL. The packet is the caller's.
+/* Receive the next packet of any stream that has no descriptor of its own
+ * (cop_stream_fd()). A back-end gets its streams from this call. `stream` may be
+ * NULL. The packet is the caller's.
  *
  * Returns 0, or:
  *   -EAGAIN     nothing arrived within `timeout_ms`
@@ -581,6 +583,17 @@ COP_API int cop_stream_flush(struct cop_stream *stream);
 COP_API int cop_stream_receive(struct cop_stream *stream,
                                struct cop_packet **packet,
                                int timeout_ms);
+
+/* A descriptor for poll() of this stream alone: readable exactly while
+ * cop_stream_receive() would not block, so also once there is nothing more to
+ * receive. From the first call on, the stream's packets do not make
+ * cop_network_fd() readable, and cop_network_receive() leaves them.
+ *
+ * Borrowed; do not read or close it. Each call returns the same one. It lives
+ * until cop_stream_close() or cop_network_free(). At a back-end, receive until
+ * -EAGAIN before you poll, as with cop_network_fd().
+ * Returns the descriptor, -EMFILE and others from the system, or -EPERM. */
+COP_API int cop_stream_fd(struct cop_stream *stream);
 
 /* Wait until everything that members have sent in answer to packets from before
  * this call is in the front-end's state and can be received. Front-end only. A

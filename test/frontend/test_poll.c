@@ -285,7 +285,7 @@ static int calls_in_a_child(struct cop_network *network,
         return 8;
     if (cop_communicator_new(&some, network, &rank, 1) != -EPERM || some)
         return 9;
-    if (cop_network_fd(network) != -EPERM)
+    if (cop_network_fd(network) != -EPERM || cop_stream_fd(stream) != -EPERM)
         return 10;
     if (cop_network_write_session(network, "/nowhere/at-all", &error) != -EPERM)
         return 11;
