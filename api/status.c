@@ -112,9 +112,9 @@ static bool is_fillable(const struct cop_status_node *node)
     return node->size >= sizeof(node->size) && node->size <= sizeof(*node);
 }
 
-int cop_status_node(const struct cop_status *status,
-                    size_t index,
-                    struct cop_status_node *node)
+int cop_status_at(const struct cop_status *status,
+                  size_t index,
+                  struct cop_status_node *node)
 {
     if (index >= status->rows.count || !is_fillable(node))
         return -EINVAL;

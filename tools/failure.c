@@ -57,7 +57,7 @@ static struct cop_status_node node_at(const struct cop_status *status,
 {
     struct cop_status_node node = COP_STATUS_NODE_INIT;
 
-    cop_status_node(status, index, &node);
+    cop_status_at(status, index, &node);
     return node;
 }
 

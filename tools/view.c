@@ -95,7 +95,7 @@ int view_init(struct view *view, const struct cop_status *status)
         struct view_node *node = &view->nodes[i];
 
         node->is.size = sizeof(node->is);
-        cop_status_node(status, i, &node->is);
+        cop_status_at(status, i, &node->is);
         node->first_child = node->next_sibling = VIEW_NONE;
         view->in_state[node->is.state]++;
         view->adopted += node->is.adopted_from != COP_RANK_NONE;

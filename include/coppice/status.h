@@ -105,9 +105,9 @@ COP_API size_t cop_status_left_off(const struct cop_status *status);
 
 /* Node `index`, below cop_status_count(), in order of rank: the front-end is
  * first. The caller sets `node->size` before. Returns 0 or -EINVAL. */
-COP_API int cop_status_node(const struct cop_status *status,
-                            size_t index,
-                            struct cop_status_node *node);
+COP_API int cop_status_at(const struct cop_status *status,
+                          size_t index,
+                          struct cop_status_node *node);
 
 /* Write `count` host names in short form, as coppice-topology(5) reads them:
  * node[1-3]. They keep their order. `*text` is the caller's to free(). Returns

@@ -37,11 +37,54 @@ int answer()
     network_ptr network(joined);
     while (cop_network_receive(joined, &stream, &question, COP_FOREVER) == 0) {
         const int32_t rank = static_cast<int32_t>(cop_network_rank(joined));
+        const char *words[] = {"rank", rank % 2 ? "odd" : "even"};
+        const uint64_t counts[] = {1, 1};
 
+        if (cop_packet_tag(question) == COP_TAG_FIRST) {
+            cop_stream_send(stream, COP_TAG_FIRST, "%ad", &rank, 1u);
+        } else {
+            cop_stream_send(stream, COP_TAG_FIRST, "%as %auld", words, 2u,
+                            counts, 2u);
+            cop_stream_send(stream, COP_TAG_FIRST, "%as %auld", words, 2u,
+                            counts, 1u);
+        }
         cop_packet_free(question);
-        cop_stream_send(stream, COP_TAG_FIRST, "%ad", &rank, 1u);
     }
     return 0;
+}
+
+// Ask for words, a total, and print it. Each back-end also sends a wrong packet.
+void ask_for_words(cop_network *network)
+{
+    cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    cop_event event = COP_EVENT_INIT;
+    const char *const *words;
+    const uint64_t *counts;
+    uint32_t word_count, count_count;
+    cop_stream *stream;
+    cop_packet *packet;
+    cop_error error;
+
+    options.up_filter = "words";
+    options.sync = COP_DO_NOT_WAIT;
+    options.guarantee = COP_GUARANTEE_TOTAL;
+    if (cop_stream_open(&stream, network, cop_network_everyone(network),
+                        &options, &error) < 0)
+        fail(error.text);
+    cop_stream_send(stream, COP_TAG_FIRST + 1, "%s", "your words?");
+    if (cop_stream_sync(stream, COP_FOREVER, &error) != 0 ||
+        cop_stream_state(stream, &packet, COP_FOREVER) < 0)
+        fail(error.text);
+    if (cop_packet_unpack(packet, "%as %auld", &words, &word_count, &counts,
+                          &count_count) < 0)
+        fail("not words");
+    for (uint32_t i = 0; i < word_count; i++)
+        std::printf("%s %d\n", words[i], static_cast<int>(counts[i]));
+    cop_packet_free(packet);
+    while (cop_network_event(network, &event, COP_FOREVER) == 0 &&
+           event.type != COP_EVENT_FILTER_ERROR)
+        ;
+    std::printf("%s\n", event.text);
 }
 
 int ask(char *self, const char *filters)
@@ -73,6 +116,7 @@ int ask(char *self, const char *filters)
         fail("no answer");
     std::printf("%d to %d\n", values[0], values[1]);
     cop_packet_free(packet);
+    ask_for_words(launched);
     return 0;
 }
 

@@ -245,8 +245,7 @@ static bool is_status_true(struct tree *tree,
                 tree->launched + tree->joined);
     }
     for (size_t i = 0; i < cop_status_count(status); i++)
-        if (cop_status_node(status, i, &row) < 0 ||
-            !is_row_true(tree, &row, bad))
+        if (cop_status_at(status, i, &row) < 0 || !is_row_true(tree, &row, bad))
             is_well = false;
     cop_status_free(status);
     return is_well;

@@ -25,9 +25,9 @@ size_t cop_status_left_off(const struct cop_status *status)
     return 0;
 }
 
-int cop_status_node(const struct cop_status *status,
-                    size_t index,
-                    struct cop_status_node *node)
+int cop_status_at(const struct cop_status *status,
+                  size_t index,
+                  struct cop_status_node *node)
 {
     (void)status;
     *node = (struct cop_status_node){
@@ -37,6 +37,7 @@ int cop_status_node(const struct cop_status *status,
         .adopted_from = COP_RANK_NONE,
         .host = "h",
         .reason = "",
+        .label = "",
     };
     return 0;
 }
