@@ -9,9 +9,12 @@
 #include "stat/show/picture.h"
 #include "stat/walk/runtime.h"
 
-/* The usual name of a runtime's function: MPI_Send for PMPI_Send. */
+/* The usual name of a runtime's function: MPI_Send for PMPI_Send, system for
+ * __libc_system. */
 static const char *plain_name(const char *function)
 {
+    if (strncmp(function, "__libc_", 7) == 0)
+        return function + 7;
     function += strspn(function, "_");
     return strncmp(function, "PMPI_", 5) == 0 ||
                    strncmp(function, "pshmem_", 7) == 0

@@ -40,6 +40,9 @@
 #define FRAME_GIL       " waits for the GIL, which thread "
 #define FRAME_COLLECTOR "[garbage collector]"
 
+/* The function of a thread of Python that waits for a lock of its program. */
+#define FRAME_LOCK "lock.acquire"
+
 /* The note in place of the middle of a very deep stack. It has no number of
  * frames, so that tasks that differ only in that are alike. */
 #define FRAME_CUT "[frames cut]"

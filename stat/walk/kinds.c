@@ -70,8 +70,9 @@ int kinds_find(enum role *out,
             return -ENOMEM;
         known->address = address;
         known->role = names_role(names, frame->module, frame->offset, &found);
-        snprintf(known->symbol, sizeof(known->symbol), "%s",
-                 found ? found : "");
+        /* without its version */
+        snprintf(known->symbol, sizeof(known->symbol), "%.*s",
+                 found ? (int)strcspn(found, "@") : 0, found ? found : "");
         HASH_ADD(hh, kinds->found, address, sizeof(address), known);
         if (!known->hh.tbl) {
             free(known);

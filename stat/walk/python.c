@@ -98,6 +98,9 @@ static void find_symbols(struct python_place *out,
         } else if (strcmp(name, "_PyEval_EvalFrameDefault") == 0) {
             out->eval = symbol.st_value + bias;
             out->behind = out->eval + symbol.st_size;
+        } else if (strcmp(name, "PyThread_acquire_lock_timed") == 0) {
+            out->lock = symbol.st_value + bias;
+            out->lock_behind = out->lock + symbol.st_size;
         }
     }
 }

@@ -22,8 +22,10 @@ struct python_place {
     Dwarf_Addr version; /* the interpreter's version number */
     Dwarf_Addr eval;    /* the function that runs a program's frames ... */
     Dwarf_Addr behind;  /* ... ends before this */
-    Dwarf_Addr first;   /* the module with the interpreter ... */
-    Dwarf_Addr last;    /* ... ends before this */
+    Dwarf_Addr lock;    /* the function that waits for Python's own locks ... */
+    Dwarf_Addr lock_behind; /* ... ends before this */
+    Dwarf_Addr first;       /* the module with the interpreter ... */
+    Dwarf_Addr last;        /* ... ends before this */
 };
 
 /* One frame of the program. Strings live as long as their `struct python`. */

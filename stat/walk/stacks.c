@@ -17,7 +17,7 @@
 #include "stat/walk/thread.h"
 #include "stat/walk/waits.h"
 
-/* Most frames of a stack that are notes, or a call that has jumped. */
+/* Most frames of a stack that are notes. */
 #define NOTES_MAX 11
 
 /* Longest note. */
@@ -367,9 +367,17 @@ static bool is_unread(const struct stacks *stacks, const struct stack *stack)
     return false;
 }
 
+/* Whether an address is in the interpreter's function that waits for one of the
+ * program's locks. */
+static bool is_lock(const struct stacks *stacks, Dwarf_Addr pc)
+{
+    return pc >= stacks->place->lock && pc < stacks->place->lock_behind;
+}
+
 /* Assemble the frames of the program, outermost first. The Python frames follow
  * their call of the interpreter; the interpreter's own are left out, unless
- * they are wanted. Returns how many frames, or -ENOMEM. */
+ * they are wanted, but for a wait for a lock. Returns how many frames, or
+ * -ENOMEM. */
 static ssize_t add_frames(struct stacks *stacks,
                           struct frame *frames,
                           const struct stack *stack,
@@ -383,6 +391,7 @@ static ssize_t add_frames(struct stacks *stacks,
     size_t left = 0, next = 0, count = 0, i;
     bool is_own, was_own = false, unread = is_unread(stacks, stack);
     bool in = false; /* a call of MPI */
+    bool locks = false;
     int r;
 
     for (i = 0; python_count > 0 && i < kept; i++)
@@ -395,6 +404,10 @@ static ssize_t add_frames(struct stacks *stacks,
         while (left == 0 && next < python_count)
             count += add_python_call(frames + count, stacks, python,
                                      python_count, &next);
+        if (locks)
+            frames[count++] = (struct frame){.function = FRAME_LOCK,
+                                             .file = "",
+                                             .module = role_text(ROLE_THREADS)};
         if (i == kept)
             break;
         if (stack->count > WALK_DEPTH_MAX && i == STACK_OUTER_MAX)
@@ -414,6 +427,8 @@ static ssize_t add_frames(struct stacks *stacks,
             count += 1 + (size_t)r;
         }
         left -= is_own && python_count > 0;
+        locks = is_own && python_count > 0 && !stacks->options->native &&
+                is_lock(stacks, pc);
         if (python_count > 0 && is_own && pc >= stacks->place->eval &&
             pc < stacks->place->behind)
             count += add_python_call(frames + count, stacks, python,
@@ -498,7 +513,8 @@ static int stack_pass(struct stacks *stacks,
 
     if (stacks->python)
         python = python_frames(stacks->python, inner, &python_count);
-    frames = calloc(kept + python_count + NOTES_MAX, sizeof(*frames));
+    /* Before each frame there may be the call that has jumped to it. */
+    frames = calloc(2 * kept + python_count + NOTES_MAX, sizeof(*frames));
     if (!frames)
         return -ENOMEM;
     count = add_head_frames(stacks, frames, stack->tid);

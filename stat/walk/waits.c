@@ -270,6 +270,19 @@ static uint64_t called_from(pid_t pid, uint64_t returns)
                                                                        : 0;
 }
 
+/* Whether a function of the C library that the program has called may have ended
+ * in a jump: `callee` is in the library, and `caller` is not. */
+static bool may_be_jump(enum role role,
+                        const char *symbol,
+                        Dwfl *dwfl,
+                        Dwarf_Addr caller,
+                        Dwarf_Addr callee)
+{
+    return (role == ROLE_SYSTEM || role == ROLE_THREADS ||
+            (role == ROLE_START && !symbol[0])) &&
+           dwfl_addrmodule(dwfl, caller) != dwfl_addrmodule(dwfl, callee);
+}
+
 int waits_jumped(bool *in,
                  struct frame *frames,
                  struct kinds *kinds,
@@ -286,8 +299,9 @@ int waits_jumped(bool *in,
     size_t len;
     int r = kinds_find(&role, &symbol, kinds, names, frames);
 
-    *in = role == ROLE_MPI || role == ROLE_SHMEM;
-    if (r < 0 || !*in || caller == 0)
+    *in = r >= 0 && (role == ROLE_MPI || role == ROLE_SHMEM);
+    if (r < 0 || caller == 0 ||
+        !(*in || may_be_jump(role, symbol, dwfl, caller, callee)))
         return r;
     target = called_from(pid, caller + 1);
     if (target == 0 || target == function_of(dwfl, callee, &len))
@@ -295,11 +309,12 @@ int waits_jumped(bool *in,
     r = names_place(names, modules, target, &frames[1]);
     if (r == 0)
         r = kinds_find(&other, &symbol, kinds, names, &frames[1]);
-    if (r < 0 || other != role || !symbol[0])
+    if (r < 0 || !symbol[0] ||
+        (*in ? other != role : other != ROLE_SYSTEM && other != ROLE_THREADS))
         return r;
     frames[1] = frames[0];
     frames[0] = (struct frame){
-        .function = symbol, .file = "", .module = role_text(role)};
+        .function = symbol, .file = "", .module = role_text(other)};
     return 1;
 }
 

@@ -55,11 +55,11 @@ int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                 const Dwarf_Addr *pcs,
                 size_t count);
 
-/* A call of MPI may jump to an inner function: then its own frame is not on the
- * stack. Insert it before frames[0], which is the frame of `callee`, called from
+/* A call of MPI or of the C library may jump to an inner function: then its own
+ * frame is not on the stack. Insert it before frames[0], which is the frame of `callee`, called from
  * `caller`; both are addresses as frames are named, `caller` is 0 if there is
- * none. frames[1] may be written. `*in` becomes whether frames[0] is in such a
- * runtime. Returns how many frames were inserted, or -ENOMEM. */
+ * none. frames[1] may be written. `*in` becomes whether frames[0] is in
+ * MPI or OpenSHMEM. Returns how many frames were inserted, or -ENOMEM. */
 int waits_jumped(bool *in,
                  struct frame *frames,
                  struct kinds *kinds,

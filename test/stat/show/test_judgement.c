@@ -77,6 +77,9 @@ TEST(judgements_name_functions_of_the_program)
         {"libc.so.6+0x4c2fa", "", 0, "", 0, false},
         {"wait4", "", 0, "", 0, false},
         {"libc.so.6+0x4c2ff", "", 0, "", 0, false}};
+    const struct frame jumped[] = {{"main", "solver.c", 50, "", 0, false},
+                                   {"__libc_system", "", 0, "", 0, false},
+                                   {"do_system", "", 0, "", 0, false}};
     const struct frame templates[] = {
         {"main", "mesh.cc", 38, "", 0, false},
         {"solver::Mesh<std::map<int, double, std::less<int> > >::exchange("
@@ -86,6 +89,7 @@ TEST(judgements_name_functions_of_the_program)
 
     check_stack(stripped, 3, "task 0 is in MPI_Recv (halo, halo.py:13) (1 ");
     check_stack(no_symbols, 4, "task 0 is in wait4 (main, solver.c:50) (1 ");
+    check_stack(jumped, 3, "task 0 is in system (main, solver.c:50) (1 ");
     check_stack(python, 5,
                 "task 0 is in BaseProcess.join (collect, job.py:3) (1 ");
     check_stack(python_in_c, 6,
