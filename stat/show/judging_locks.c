@@ -26,7 +26,7 @@ static char *append_owner(char *text,
     const struct tree *tree = judging->report->tree;
     uint32_t task = waits->edges->task, end = 0;
     struct tasks *set;
-    size_t direct = 0, gil = 0;
+    size_t direct = 0, gil = 0, over = 0;
 
     for (size_t i = 0; i < waits->count; i++) {
         const struct edge *edge = &waits->edges[i];
@@ -35,14 +35,17 @@ static char *append_owner(char *text,
             continue;
         direct++;
         gil += strstr(tree_function(tree, edge->node), FRAME_GIL) != NULL;
+        over += strstr(tree_function(tree, edge->node), FRAME_OVER) != NULL;
     }
     if (numbers)
         text = columns_append(
-            text, "%zu thread%s of %s %u wait%s %sfor %s that thread %u holds",
+            text,
+            "%zu thread%s of %s %u wait%s %sfor %s that thread %u holds%s",
             waits->waiting, waits->waiting == 1 ? "" : "s", judging->noun, task,
             waits->waiting == 1 ? "s" : "",
             direct == waits->waiting ? "" : "one for another, at last ",
-            gil == direct ? "the GIL" : "a mutex", waits->owner);
+            gil == direct ? "the GIL" : "a mutex", waits->owner,
+            over > 0 ? FRAME_OVER : "");
     while (end < tree->end_count &&
            !(tree->ends[end].current && tree->ends[end].tids &&
              tasks_has(tree->ends[end].tasks, task) &&

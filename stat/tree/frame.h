@@ -35,6 +35,10 @@
  * and the reason may follow, and "]". */
 #define FRAME_TRUNCATED "[truncated"
 
+/* The end of a note that a thread waits for one that has ended, and holds a
+ * mutex. */
+#define FRAME_OVER ", which has ended"
+
 /* Below the stack of a thread of Python: in the middle of the note that it waits
  * for the global lock of another one; it runs the garbage collector. */
 #define FRAME_GIL       " waits for the GIL, which thread "

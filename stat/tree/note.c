@@ -14,6 +14,7 @@ static const struct form {
     enum note_kind kind;
 } forms[] = {
     {"[thread # waits for thread #]", NOTE_THREAD},
+    {"[thread # waits for thread #" FRAME_OVER "]", NOTE_THREAD},
     {"[thread #" FRAME_GIL "# holds]", NOTE_THREAD},
     {"[tag #]", NOTE_TAG},
     {"[from rank #]", NOTE_FROM},

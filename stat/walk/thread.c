@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "stat/walk/memory.h"
 
@@ -274,6 +275,16 @@ pid_t thread_inner_tid(pid_t pid, pid_t tid)
     at[1 + strcspn(at + 1, "\n")] = '\0';
     last = strrchr(at, '\t');
     return last ? (pid_t)strtol(last + 1, NULL, 10) : tid;
+}
+
+bool thread_shares_ids(pid_t pid)
+{
+    char own[64] = "", other[sizeof(own)] = "", path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+    return readlink("/proc/self/ns/pid", own, sizeof(own) - 1) > 0 &&
+           readlink(path, other, sizeof(other) - 1) > 0 &&
+           strcmp(own, other) == 0;
 }
 
 int thread_status(struct thread_status *out, pid_t pid, pid_t tid)

@@ -57,6 +57,9 @@ pid_t thread_with_memory(pid_t pid);
  * id that it has for us. */
 pid_t thread_inner_tid(pid_t pid, pid_t tid);
 
+/* Whether threads have the same ids for process `pid` as for this one. */
+bool thread_shares_ids(pid_t pid);
+
 /* Whether `state` is that of an ended thread. */
 bool thread_has_ended(char state);
 

@@ -4,6 +4,8 @@
 #endif
 #include "stat/walk/waits.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -553,24 +555,38 @@ static int note_call(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                         tag.known ? (int32_t)tag.value : -2, rank);
 }
 
+/* Whether thread `tid` has ended; its id is the same here. */
+static bool has_ended(pid_t tid)
+{
+    struct thread_status status;
+
+    if (thread_status(&status, tid, tid) == 0)
+        return thread_has_ended(status.state);
+    /* /proc may hide the threads of others. */
+    return kill(tid, 0) < 0 && errno == ESRCH;
+}
+
 /* Write a note on the mutex that the thread waits for, if its owner is a thread
- * of the same process. */
+ * of the same process, or has ended. */
 static int note_mutex(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                       const struct waits *waits,
                       pid_t pid,
                       pid_t tid)
 {
-    pid_t inner = thread_inner_tid(pid, tid);
+    pid_t inner = thread_inner_tid(pid, tid), owner = waits->mutex.owner;
     struct thread_status status;
+    bool ended;
 
     /* In a container threads have other ids: then the owner's id here is not
      * known. */
-    if (!waits->has_mutex || waits->mutex.lock == 0 ||
-        waits->mutex.owner <= 0 || inner != tid ||
-        thread_status(&status, pid, waits->mutex.owner) < 0)
+    if (!waits->has_mutex || waits->mutex.lock == 0 || owner <= 0 ||
+        inner != tid)
         return 0;
-    snprintf(notes[0], WAITS_NOTE_SIZE, "[thread %d waits for thread %d]",
-             (int)tid, (int)waits->mutex.owner);
+    ended = thread_shares_ids(pid) && has_ended(owner);
+    if (!ended && thread_status(&status, pid, owner) < 0)
+        return 0;
+    snprintf(notes[0], WAITS_NOTE_SIZE, "[thread %d waits for thread %d%s]",
+             (int)tid, (int)owner, ended ? FRAME_OVER : "");
     return 1;
 }
 

@@ -206,6 +206,13 @@ TEST(judgements_name_the_owner_of_a_mutex)
     check_judgement(traces, NULL,
                     "1 thread of task 0 waits for the GIL that thread 10 "
                     "holds; ");
+    CHECK_OK(traces_new(&traces));
+    for (uint32_t task = 0; task < 2; task++)
+        add_waiting(traces, task, "take", call,
+                    "[thread 11 waits for thread 10, which has ended]");
+    check_judgement(traces, NULL,
+                    "1 thread of task 0 waits for a mutex that thread 10 "
+                    "holds, which has ended; so do threads of 1 more task; ");
 }
 
 /* The judgement names four places of a task's threads and counts the others. */

@@ -30,6 +30,8 @@ TEST(notes_are_read)
          {NOTE_THREAD, {8, 7}}},
         {"[zombie: killed by SIGSEGV]", {NOTE_ENDED, {0, 0}}},
         {"[thread 12 waits for thread 7]", {NOTE_THREAD, {12, 7}}},
+        {"[thread 12 waits for thread 7, which has ended]",
+         {NOTE_THREAD, {12, 7}}},
         {"[tag 2147483647]", {NOTE_TAG, {2147483647, 0}}},
         {"[from rank 0]", {NOTE_FROM, {0, 0}}},
         {"[to rank 3]", {NOTE_TO, {3, 0}}},
