@@ -449,7 +449,12 @@ int gather_tree(struct tree **out,
     late->text[0] = '\0';
     if (targets->host_count > 1)
         gathering_say(options->say, "starting a daemon on each host");
-    r = targets_want_given(targets);
+    r = targets_find_given(targets, error);
+    if (r < 0 && r != -ENOMEM) { /* they can be looked at all the same */
+        gathering_say(options->say, "%s", error->text);
+        error->text[0] = '\0';
+        r = 0;
+    }
     if (r == 0 && targets->wanted_count == 0)
         r = gathering_settle(targets, options);
     if (r == 0)

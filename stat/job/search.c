@@ -1,4 +1,4 @@
-/* search.c - searches this host for processes by name or launcher. */
+/* search.c - searches this host for processes by name, launcher or pid. */
 #include "stat/job/targets.h"
 
 #include <errno.h>
@@ -11,242 +11,11 @@
 #include <unistd.h>
 
 #include "stat/job/apart.h"
+#include "stat/job/candidates.h"
 #include "stat/job/processes.h"
 #include "stat/job/step.h"
+#include "stat/list.h"
 #include "stat/walk/touch.h"
-
-/* Most processes that one is below, and most that are asked for ranks which they
- * have set themselves. */
-#define ABOVE_MAX 64
-#define LIVE_MAX  4096
-
-/* A process that was found. */
-struct candidate {
-    const struct process *process;
-    struct rank rank;
-    struct candidate *above; /* the next one above it; NULL: none */
-    enum {
-        NOT_READ,
-        NO,
-        YES
-    } runtime;      /* it has mapped one */
-    bool has_same;  /* below it is one with the same rank, */
-    bool has_other; /* another rank of the same job, */
-    bool has_inner; /* or a rank of another launcher */
-    bool is_helper; /* a process above it is its rank */
-    bool is_above;  /* it only starts ranks */
-};
-
-/* The processes found, by pid. */
-struct search {
-    struct processes processes;
-    struct candidate *list;
-    size_t count;
-    const struct process *starter; /* a starter without children; or NULL */
-};
-
-static void search_fini(struct search *search)
-{
-    processes_fini(&search->processes);
-    free(search->list);
-}
-
-/* Read all processes, and make room for as many candidates. */
-static int search_init(struct search *search)
-{
-    int r = processes_read(&search->processes);
-
-    if (r < 0)
-        return r;
-    search->list = calloc(search->processes.count + 1, sizeof(*search->list));
-    return search->list ? 0 : -ENOMEM;
-}
-
-static void add_candidate(struct search *search, const struct process *process)
-{
-    struct candidate *candidate = &search->list[search->count++];
-
-    *candidate = (struct candidate){.process = process};
-    rank_read(&candidate->rank, process->pid);
-}
-
-static int by_pid(const void *a, const void *b)
-{
-    const struct candidate *x = a;
-    const struct candidate *y = b;
-
-    return (x->process->pid > y->process->pid) -
-           (x->process->pid < y->process->pid);
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    const struct rank *x = &(*(struct candidate *const *)a)->rank;
-    const struct rank *y = &(*(struct candidate *const *)b)->rank;
-
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    if (x->job != y->job)
-        return x->job < y->job ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
-/* Read the ranks that processes have set themselves: of those without a rank,
- * and of those that have the same one. */
-static int read_live(struct search *search)
-{
-    struct candidate **order = calloc(search->count + 1, sizeof(*order));
-    struct rank before = {0};
-    size_t count = 0;
-
-    if (!order)
-        return -ENOMEM;
-    for (size_t i = 0; i < search->count; i++)
-        order[i] = &search->list[i];
-    qsort(order, search->count, sizeof(*order), by_rank);
-    for (size_t i = 0; i < search->count && count < LIVE_MAX; i++) {
-        struct rank *rank = &order[i]->rank;
-        bool same =
-            (i > 0 && rank_equal(rank, &before)) ||
-            (i + 1 < search->count && rank_equal(rank, &order[i + 1]->rank));
-
-        before = *rank;
-        /* A launcher may have set the variables of those that it starts. */
-        if ((rank->source != RANK_NONE && !same) ||
-            process_is_launcher(order[i]->process->name))
-            continue;
-        rank_read_live(rank, order[i]->process->pid);
-        count++;
-    }
-    free(order);
-    return 0;
-}
-
-/* Find the next candidate above each one. */
-static void find_above(struct search *search)
-{
-    for (size_t i = 0; i < search->count; i++) {
-        struct candidate key = {.process = search->list[i].process};
-
-        for (size_t steps = 0; !search->list[i].above && steps < ABOVE_MAX;
-             steps++) {
-            key.process =
-                processes_find(&search->processes, key.process->parent);
-            if (!key.process)
-                break;
-            search->list[i].above =
-                bsearch(&key, search->list, search->count, sizeof(key), by_pid);
-        }
-    }
-}
-
-/* Note what ranks are below each candidate. Without a snapshot, the parents may
- * form a loop. */
-static void find_below_each(struct search *search)
-{
-    for (size_t i = 0; i < search->count; i++) {
-        const struct rank *rank = &search->list[i].rank;
-        struct candidate *above = search->list[i].above;
-
-        for (size_t steps = 0;
-             rank->source != RANK_NONE && above && steps < ABOVE_MAX;
-             above = above->above, steps++) {
-            if (rank_equal(&above->rank, rank))
-                above->has_same = true;
-            else if (above->rank.source == rank->source &&
-                     above->rank.job == rank->job)
-                above->has_other = true;
-            else
-                above->has_inner = true;
-        }
-    }
-}
-
-static bool has_runtime(struct candidate *candidate)
-{
-    if (candidate->runtime == NOT_READ)
-        candidate->runtime =
-            process_has_runtime(candidate->process->pid) ? YES : NO;
-    return candidate->runtime == YES;
-}
-
-/* How likely the process is the rank itself: most if it has mapped a runtime
- * such as MPI, least if it is a shell, or only waits for another program. */
-static int likelihood(const struct search *search, struct candidate *candidate)
-{
-    if (has_runtime(candidate))
-        return 2;
-    return !process_is_wrapper(candidate->process) &&
-           !processes_only_starts(&search->processes, candidate->process);
-}
-
-/* Find the processes that only start ranks: those above more ranks than their
- * own, and, of processes with the same rank above each other, those above the
- * one that is the rank: the topmost of the likeliest. Those below it are its
- * helpers. */
-static void find_roles(struct search *search)
-{
-    find_above(search);
-    find_below_each(search);
-    for (size_t i = 0; i < search->count; i++) {
-        struct candidate *candidate = &search->list[i];
-
-        candidate->is_above = candidate->has_inner ||
-                              (candidate->has_same && candidate->has_other);
-    }
-    for (size_t i = 0; i < search->count; i++) {
-        struct candidate *candidate = &search->list[i];
-        struct candidate *above = candidate->above;
-
-        for (size_t steps = 0;
-             candidate->rank.source != RANK_NONE && above && steps < ABOVE_MAX;
-             above = above->above, steps++) {
-            if (above->is_above || !rank_equal(&above->rank, &candidate->rank))
-                continue;
-            if (likelihood(search, above) >= likelihood(search, candidate))
-                candidate->is_helper = true;
-            else
-                above->is_above = true;
-        }
-    }
-}
-
-/* Whether a helper runs the same program as its rank. */
-static bool is_worker(const struct candidate *candidate)
-{
-    const struct candidate *above = candidate->above;
-
-    if (!candidate->is_helper)
-        return false;
-    for (size_t steps = 0; above && steps < ABOVE_MAX;
-         above = above->above, steps++)
-        if (!above->is_helper && !above->is_above &&
-            rank_equal(&above->rank, &candidate->rank))
-            return process_same_program(above->process->pid,
-                                        candidate->process->pid);
-    return false;
-}
-
-/* Add the candidates to the targets, except those that only started a rank. */
-static int add_candidates(struct targets *targets, struct search *search)
-{
-    int r = 0;
-
-    find_roles(search);
-    for (size_t i = 0; r == 0 && i < search->count; i++) {
-        const struct candidate *candidate = &search->list[i];
-        struct targets_facts facts = {.rank = candidate->rank,
-                                      .sought = true,
-                                      .helper = candidate->is_helper,
-                                      .worker = is_worker(candidate)};
-
-        if (candidate->is_above && !candidate->is_helper)
-            continue;
-        memcpy(facts.name, candidate->process->name, sizeof(facts.name));
-        r = targets_add(targets, 0, candidate->process->pid, &facts);
-    }
-    return r;
-}
 
 /* Find the number of a user from a name or number. */
 static int read_user(uid_t *uid, const char *user, struct cop_error *error)
@@ -298,7 +67,7 @@ static void find_called(struct search *search,
         if (process->pid != getpid() && process->pid != touch_owner() &&
             (!uid || is_owned_by(process->pid, *uid)) &&
             (!name || is_called(search, process, name)))
-            add_candidate(search, process);
+            candidates_add(search, process);
     }
 }
 
@@ -324,19 +93,19 @@ static int add_called(struct targets *targets,
     if (r == 0)
         r = process_full_name(&full, name);
     if (r == 0)
-        r = search_init(&search);
+        r = candidates_init(&search);
     if (r == 0) {
         find_called(&search, name[0] ? full : NULL, user[0] ? &uid : NULL);
-        r = read_live(&search);
+        r = candidates_read_live(&search);
     }
     if (r == 0)
-        r = add_candidates(targets, &search);
+        r = candidates_take(targets, &search);
     if (r == 0 && search.count == 0)
         r = cop_error_set(error, -ENOENT, "no process%s%s%s%s%s on this host",
                           user[0] ? " of user " : "", user,
                           name[0] ? " is called \"" : "", name,
                           name[0] ? "\"" : "");
-    search_fini(&search);
+    candidates_fini(&search);
     free(full);
     return r;
 }
@@ -398,7 +167,7 @@ static int find_hidden(struct search *search, const char *job)
     }
     free(tasks);
     if (search->count > 0)
-        qsort(search->list, search->count, sizeof(*search->list), by_pid);
+        candidates_sort(search);
     return count < 0 ? (int)count : 0;
 }
 
@@ -411,12 +180,12 @@ static int find_step(struct search *search, const char *job)
         if (is_own(process) || process_is_proxy(process->name) ||
             !step_has(job, process->pid))
             continue;
-        add_candidate(search, process);
+        candidates_add(search, process);
         if (search->list[search->count - 1].rank.source == RANK_NONE &&
             !may_be_meant(process))
             search->count--;
     }
-    if (read_live(search) < 0)
+    if (candidates_read_live(search) < 0)
         return -ENOMEM;
     return find_hidden(search, job);
 }
@@ -427,15 +196,15 @@ static int add_step(struct targets *targets, void *arg, struct cop_error *error)
     struct search search = {.count = 0};
     int r;
 
-    r = search_init(&search);
+    r = candidates_init(&search);
     if (r == 0)
         r = find_step(&search, job);
     if (r == 0)
-        r = add_candidates(targets, &search);
+        r = candidates_take(targets, &search);
     if (r == 0 && search.count == 0)
         r = cop_error_set(error, -ENOENT, "no process of job %s on this host",
                           job);
-    search_fini(&search);
+    candidates_fini(&search);
     return r;
 }
 
@@ -468,11 +237,11 @@ static int find_below(struct search *search, pid_t pid)
     for (i = 0; i < search->processes.count; i++)
         if (processes_is_below(&search->processes, &search->processes.list[i],
                                pid))
-            add_candidate(search, &search->processes.list[i]);
+            candidates_add(search, &search->processes.list[i]);
     for (i = 0; i < search->count; i++)
         if (rank_equal(&search->list[i].rank, &own))
             search->list[i].rank = (struct rank){0};
-    r = read_live(search);
+    r = candidates_read_live(search);
     for (i = 0; r == 0 && i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
 
@@ -525,7 +294,7 @@ static int add_children(struct targets *targets,
     struct search search = {.count = 0};
     int r;
 
-    r = search_init(&search);
+    r = candidates_init(&search);
     if (r == 0 && !processes_find(&search.processes, pid))
         r = cop_error_set(error, -ENOENT,
                           "pid %d: no such process: give the pid of a running "
@@ -536,7 +305,7 @@ static int add_children(struct targets *targets,
     if (r == 0 && is_remote(&search))
         r = say_remote(pid, search.list[0].process, error);
     if (r == 0)
-        r = add_candidates(targets, &search);
+        r = candidates_take(targets, &search);
     if (r == 0 && search.count == 0 && search.starter)
         r = cop_error_set(error, -ENOENT,
                           "pid %d: no process of its job is there: %s, pid %d, "
@@ -548,7 +317,7 @@ static int add_children(struct targets *targets,
                           "pid %d has no children; to look at it alone, give "
                           "the pid without an option",
                           (int)pid);
-    search_fini(&search);
+    candidates_fini(&search);
     return r;
 }
 
@@ -557,4 +326,113 @@ int targets_add_children(struct targets *targets,
                          struct cop_error *error)
 {
     return apart_search(targets, add_children, &pid, error);
+}
+
+/* The pids that were given, in order. */
+struct given {
+    int32_t *pids;
+    size_t count;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const int32_t *x = a;
+    const int32_t *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Read pids, up to the first word that is none. Returns 0 or -ENOMEM. */
+static int given_read(struct given *given, const char *text)
+{
+    char *end = NULL;
+
+    for (long pid = strtol(text, &end, 10);
+         end != text && pid > 0 && pid <= INT_MAX;
+         pid = strtol(text, &end, 10)) {
+        if (list_grow(&given->pids, given->count, sizeof(*given->pids)) < 0)
+            return -ENOMEM;
+        given->pids[given->count++] = (int32_t)pid;
+        text = end;
+    }
+    if (given->count > 0)
+        qsort(given->pids, given->count, sizeof(*given->pids), by_value);
+    return 0;
+}
+
+static bool is_given(const struct given *given, const struct process *process)
+{
+    return bsearch(&process->pid, given->pids, given->count,
+                   sizeof(*given->pids), by_value) != NULL;
+}
+
+/* Whether a process is below one that was given, and is neither this process nor
+ * below it. */
+static bool is_below_given(const struct search *search,
+                           const struct given *given,
+                           const struct process *process)
+{
+    bool found = false;
+
+    for (size_t steps = 0; process && steps < ABOVE_MAX; steps++) {
+        if (process->pid == touch_owner())
+            return false;
+        process = processes_find(&search->processes, process->parent);
+        found = found || (process && is_given(given, process));
+    }
+    return found;
+}
+
+/* Find the processes that were given, and with `below` those below them. */
+static int find_given(struct search *search,
+                      const struct given *given,
+                      bool below)
+{
+    search->count = 0;
+    for (size_t i = 0; i < search->processes.count; i++) {
+        const struct process *process = &search->processes.list[i];
+        bool exact = is_given(given, process);
+
+        if (!exact && !(below && is_below_given(search, given, process)))
+            continue;
+        candidates_add(search, process);
+        search->list[search->count - 1].is_given = exact;
+    }
+    return candidates_read_live(search);
+}
+
+static bool has_rank(const struct search *search)
+{
+    for (size_t i = 0; i < search->count; i++)
+        if (search->list[i].rank.source != RANK_NONE)
+            return true;
+    return false;
+}
+
+static int add_pids(struct targets *targets, void *arg, struct cop_error *error)
+{
+    struct search search = {.count = 0};
+    struct given given = {NULL, 0};
+    int r;
+
+    (void)error;
+    r = given_read(&given, arg);
+    if (r == 0)
+        r = candidates_init(&search);
+    if (r == 0)
+        r = find_given(&search, &given, false);
+    if (r == 0 && has_rank(&search))
+        r = find_given(&search, &given, true);
+    if (r == 0)
+        r = candidates_take_given(targets, &search);
+    candidates_fini(&search);
+    free(given.pids);
+    return r;
+}
+
+int targets_add_pids(struct targets *targets,
+                     const char *text,
+                     struct cop_error *error)
+{
+    return apart_search(targets, add_pids, (void *)(uintptr_t)text, error);
 }

@@ -267,12 +267,12 @@ static void say_launchers(const struct targets *targets,
         pid_t launcher = process.pid;
 
         memcpy(process.name, facts->name, sizeof(process.name));
-        if (facts->sought)
+        if (facts->sought || targets->hosts[i] != 0)
             continue;
         if (process_is_launcher(facts->name))
             snprintf(line, sizeof(line), "pid %d is %s", (int)launcher,
                      facts->name);
-        else if (targets->hosts[i] == 0 && process_is_wrapper(&process) &&
+        else if (process_is_wrapper(&process) &&
                  targets_find_launcher(&launcher, name, &unused) == 0 &&
                  launcher != process.pid)
             snprintf(line, sizeof(line), "pid %d (%s) has started %s, pid %d",

@@ -215,8 +215,10 @@ int targets_add(struct targets *targets,
     HASH_FIND(hh, targets->index->processes, &known->key, sizeof(known->key),
               found);
     if (found) {
-        if (facts && is_unknown(&targets->facts[found->index]))
+        if (facts && is_unknown(&targets->facts[found->index])) {
             targets->facts[found->index] = *facts;
+            targets->facts[found->index].sought = false;
+        }
         free(known);
         return 0;
     }
@@ -286,32 +288,6 @@ int targets_append(struct targets *targets,
     return r;
 }
 
-/* Add a process of a host, given by its pid. */
-static int add_given(struct targets *targets, uint32_t host, pid_t pid)
-{
-    struct targets_facts facts = {.name = ""};
-
-    if (host == 0) {
-        rank_read(&facts.rank, pid);
-        process_name(facts.name, pid);
-    }
-    return targets_add(targets, host, pid, &facts);
-}
-
-int targets_add_pids(struct targets *targets, const char *text)
-{
-    char *end = NULL;
-    int r = 0;
-
-    for (long pid = strtol(text, &end, 10);
-         r == 0 && end != text && pid > 0 && pid <= INT_MAX;
-         pid = strtol(text, &end, 10)) {
-        r = add_given(targets, 0, (pid_t)pid);
-        text = end;
-    }
-    return r;
-}
-
 /* Add a search on a host. Returns 0 or -ENOMEM. */
 static int add_wanted(struct targets *targets,
                       uint32_t host,
@@ -334,15 +310,15 @@ static int add_wanted(struct targets *targets,
     return 0;
 }
 
-int targets_want_given(struct targets *targets)
+int targets_find_given(struct targets *targets, struct cop_error *error)
 {
     char **texts = calloc((size_t)targets->host_count + 1, sizeof(*texts));
-    int r = texts ? 0 : -ENOMEM;
+    int r = texts ? 0 : -ENOMEM, here = 0;
 
     for (uint32_t i = 0; r == 0 && i < targets->count; i++) {
         char **text = &texts[targets->hosts[i]], *longer;
 
-        if (targets->hosts[i] == 0 || !is_unknown(&targets->facts[i]))
+        if (!is_unknown(&targets->facts[i]))
             continue;
         if (asprintf(&longer, "%s%s%d", *text ? *text : "", *text ? " " : "",
                      (int)targets->pids[i]) < 0) {
@@ -352,13 +328,15 @@ int targets_want_given(struct targets *targets)
             *text = longer;
         }
     }
-    for (uint32_t host = 1; texts && host < targets->host_count; host++) {
-        if (r == 0 && texts[host])
+    for (uint32_t host = 0; texts && host < targets->host_count; host++) {
+        if (r == 0 && texts[host] && host > 0)
             r = add_wanted(targets, host, texts[host], "", TARGETS_PIDS);
+        else if (r == 0 && texts[host])
+            here = targets_add_pids(targets, texts[host], error);
         free(texts[host]);
     }
     free(texts);
-    return r;
+    return r < 0 ? r : here;
 }
 
 /* Whether all of `text` is a pid. */
@@ -387,7 +365,7 @@ int targets_add_text(struct targets *targets,
                                  "\"%s\" is no pid: for processes of that "
                                  "name give --name %s, or HOST:NAME",
                                  text, text);
-        return add_given(targets, 0, (pid_t)pid);
+        return targets_add(targets, 0, (pid_t)pid, NULL);
     }
     if (colon == text || !colon[1] || (size_t)(colon - text) >= sizeof(name))
         return cop_error_set(error, -EINVAL,
@@ -397,7 +375,7 @@ int targets_add_text(struct targets *targets,
     if (r < 0)
         return r;
     if (read_pid(colon + 1, &pid))
-        return add_given(targets, host, (pid_t)pid);
+        return targets_add(targets, host, (pid_t)pid, NULL);
     if (host == 0)
         return targets_add_name(targets, colon + 1, "", error);
     return add_wanted(targets, host, colon + 1, "", "");

@@ -128,7 +128,7 @@ int targets_host(struct targets *targets,
 const char *targets_host_name(const struct targets *targets, uint32_t host);
 
 /* Add process `pid` of a host. If it is already there, but nothing is known of
- * it, set its `facts`.
+ * it, it was given: set its other `facts`.
  *
  * facts  what is known; NULL: nothing
  *
@@ -162,13 +162,18 @@ int targets_add_text(struct targets *targets,
                      const char *text,
                      struct cop_error *error);
 
-/* Add one search per host for facts about the processes of other hosts that
- * were given by pid. Returns 0 or -ENOMEM. */
-int targets_want_given(struct targets *targets);
+/* Find the facts about the processes that were given by pid: of those of this
+ * host now, of others by one search per host. Returns 0, or a negative errno
+ * with a sentence. */
+int targets_find_given(struct targets *targets, struct cop_error *error);
 
 /* Add the processes of this host with the pids in `text`, "812 790", up to the
- * first word that is no pid. Returns 0 or -ENOMEM. */
-int targets_add_pids(struct targets *targets, const char *text);
+ * first word that is no pid, and the helpers of those that have ranks: the
+ * processes below them with the same ranks. Returns 0, or a negative errno with
+ * a sentence. */
+int targets_add_pids(struct targets *targets,
+                     const char *text,
+                     struct cop_error *error);
 
 /* Add the targets in the file `path`, "-": in standard input; they are
  * separated by white space, and "#" begins a comment to the end of the line.

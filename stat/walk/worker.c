@@ -443,7 +443,7 @@ static int find_one(struct cop_packet **packet,
     int r;
 
     if (strcmp(find->jobs[i], TARGETS_PIDS) == 0)
-        r = targets_add_pids(&targets, find->names[i]);
+        r = targets_add_pids(&targets, find->names[i], &error);
     else if (find->jobs[i][0])
         r = targets_add_step(&targets, find->jobs[i], &error);
     else
