@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "stat/list.h"
+#include "stat/walk/aside.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/touch.h"
 
@@ -350,7 +351,8 @@ int process_full_name(char **out, const char *name)
         *out = strdup(name);
         return *out ? 0 : -ENOMEM;
     }
-    if (!touch_file(0, name)) {
+    /* A process without a watcher must not block. */
+    if (!touch_file(0, name) || (!touch_is_watched() && !aside_answers(name))) {
         *out = strdup(name);
         return *out ? 0 : -ENOMEM;
     }
