@@ -125,49 +125,119 @@ static int add_rows(struct targets *targets,
     return r;
 }
 
-/* Whether a process, or one above it, is a target on this host. */
-static bool is_of_target(const struct targets *targets,
-                         const struct processes *processes,
-                         const struct process *process)
+/* The row of the table for process `pid` of this host; NULL: none. */
+static const struct targets_facts *row_of(const struct targets *table,
+                                          int32_t pid)
 {
-    for (size_t steps = 0; process && steps < processes->count; steps++) {
-        for (uint32_t i = 0; i < targets->count; i++)
-            if (targets->hosts[i] == 0 && targets->pids[i] == process->pid)
-                return true;
-        process = processes_find(processes, process->parent);
-    }
-    return false;
+    for (uint32_t i = 0; i < table->count; i++)
+        if (table->hosts[i] == 0 && table->pids[i] == pid)
+            return &table->facts[i];
+    return NULL;
 }
 
-/* Set aside the processes below a launcher that have ranks of another job than
- * those in its table: MPI_Comm_spawn() has started them. Only if ranks are on
- * this host: their variables tell the job. Returns 0 or a negative errno. */
-static int note_spawned(struct targets *targets, pid_t launcher)
+/* Whether the processes in the table that are on this host only start others:
+ * none of them is one of the ranks that were found below the launcher. */
+static bool only_starts(const struct targets *table,
+                        const struct targets *found)
 {
-    struct rank job = {.source = RANK_NONE};
-    struct processes processes;
-    int r = processes_read(&processes);
+    bool here = false, ranks = false;
 
-    if (r < 0)
-        return r;
-    for (uint32_t i = 0; i < targets->count && job.source == RANK_NONE; i++)
-        if (targets->hosts[i] == 0)
-            rank_read(&job, targets->pids[i]);
-    for (size_t i = 0; r == 0 && i < processes.count; i++) {
-        const struct process *process = &processes.list[i];
-        struct targets_aside aside = {.pid = process->pid};
-        struct rank *rank = &aside.facts.rank;
-
-        if (!processes_is_below(&processes, process, launcher) ||
-            is_of_target(targets, &processes, process))
-            continue;
-        rank_read(rank, process->pid);
-        memcpy(aside.facts.name, process->name, sizeof(aside.facts.name));
-        if (job.source != RANK_NONE && rank->source == job.source &&
-            rank->job != job.job && process_has_runtime(process->pid))
-            r = targets_set_aside(targets, &aside);
+    for (uint32_t i = 0; i < table->count; i++)
+        here |= table->hosts[i] == 0;
+    for (uint32_t i = 0; i < found->count; i++) {
+        if (row_of(table, found->pids[i]))
+            return false;
+        ranks |= found->facts[i].rank.source != RANK_NONE;
     }
-    processes_fini(&processes);
+    return here && ranks;
+}
+
+/* The rank in the table of the process with the rank of `helper`; NULL: none.
+ */
+static const struct rank *rank_in_table(const struct targets *table,
+                                        const struct targets *found,
+                                        const struct rank *helper)
+{
+    const struct targets_facts *row = NULL;
+
+    for (uint32_t i = 0; !row && i < found->count; i++)
+        if (!found->facts[i].helper &&
+            rank_equal(&found->facts[i].rank, helper))
+            row = row_of(table, found->pids[i]);
+    return row ? &row->rank : NULL;
+}
+
+/* The variables that tell the job of the table, of any of its processes on this
+ * host; all zero: not known. */
+static struct rank job_of(const struct targets *table,
+                          const struct targets *found)
+{
+    for (uint32_t i = 0; i < found->count; i++)
+        if (row_of(table, found->pids[i]))
+            return found->facts[i].rank;
+    return (struct rank){0};
+}
+
+/* Add a process that was found below the launcher beside the table: a helper
+ * has the rank that the table gives its own. A process of another job, which
+ * MPI_Comm_spawn() has started, or a rank that a process of the table has
+ * started, is set aside. Returns 0 or -ENOMEM. */
+static int add_beside(struct targets *targets,
+                      const struct targets *table,
+                      const struct targets *found,
+                      uint32_t i)
+{
+    struct targets_aside aside = {.pid = found->pids[i],
+                                  .facts = found->facts[i]};
+    struct rank *rank = &aside.facts.rank, job = job_of(table, found);
+    const struct rank *given = rank_in_table(table, found, rank);
+
+    if (rank->source == RANK_NONE || row_of(table, aside.pid))
+        return 0;
+    if (aside.facts.helper && given) {
+        *rank = *given;
+        return targets_add(targets, 0, aside.pid, &aside.facts);
+    }
+    return !aside.facts.helper &&
+                   (rank->source != job.source || rank->job != job.job)
+               ? targets_set_aside(targets, &aside)
+               : 0;
+}
+
+/* Add the processes in the table, and those below the launcher on this host
+ * that belong to them. If the processes in the table only start others, and all
+ * are here, add these instead. Returns 0 or a negative errno. */
+static int take_table(struct targets *targets,
+                      const struct targets *table,
+                      pid_t launcher,
+                      void (*say)(const char *line))
+{
+    struct targets found = {.count = 0};
+    struct cop_error unused;
+    bool instead;
+    uint32_t i, host;
+    char line[128];
+    int r = targets_add_children(&found, launcher, &unused);
+
+    if (r != -ENOMEM)
+        r = 0; /* there may be none on this host */
+    instead = table->host_count <= 1 && only_starts(table, &found);
+    for (i = 0; r == 0 && !instead && i < table->count; i++) {
+        r = targets_host(targets, targets_host_name(table, table->hosts[i]),
+                         &host, &unused);
+        if (r == 0)
+            r = targets_add(targets, host, table->pids[i], &table->facts[i]);
+    }
+    for (i = 0; r == 0 && i < found.count; i++)
+        r = instead ? targets_add(targets, 0, found.pids[i], &found.facts[i])
+                    : add_beside(targets, table, &found, i);
+    snprintf(line, sizeof(line),
+             "pid %d: the processes in its MPIR_proctable only start others: "
+             "looking at these",
+             (int)launcher);
+    if (instead && say)
+        say(line);
+    targets_fini(&found);
     return r;
 }
 
@@ -334,11 +404,12 @@ int targets_add_mpir(struct targets *targets,
                      void (*say)(const char *line),
                      struct cop_error *error)
 {
+    struct targets table = {.count = 0};
     pid_t launcher = pid;
     char name[16], line[128];
     int r;
 
-    r = add_table(targets, pid, error);
+    r = add_table(&table, pid, error);
     if (r == 0) {
         r = targets_find_launcher(&launcher, name, error);
         if (r == 0 && launcher != pid) {
@@ -348,14 +419,20 @@ int targets_add_mpir(struct targets *targets,
                      (int)pid, name, (int)launcher);
             if (say)
                 say(line);
-            r = add_table(targets, launcher, error);
+            r = add_table(&table, launcher, error);
         }
     }
     if (r == 0)
-        return targets_add_children(targets, launcher, error);
-    if (r > 0)
-        return note_spawned(targets, launcher);
-    if (r == -EAGAIN && add_ranks(targets, launcher, say) == 0)
-        return 0;
-    return r < 0 ? r : 0;
+        r = targets_add_children(targets, launcher, error);
+    else if (r > 0)
+        r = take_table(targets, &table, launcher, say);
+    else if (r == -EAGAIN && add_ranks(targets, launcher, say) == 0)
+        r = 0;
+    if (table.slurm_job) {
+        free(targets->slurm_job);
+        targets->slurm_job = table.slurm_job;
+        table.slurm_job = NULL;
+    }
+    targets_fini(&table);
+    return r;
 }

@@ -236,9 +236,10 @@ int targets_find_launcher(pid_t *pid, char name[16], struct cop_error *error);
  * Open MPI's mpirun: entry i is rank i of the job (the MPIR process acquisition
  * interface). If `pid` is no launcher but a shell, for example, and there is
  * one below it, use that one, and tell `say`, which may be NULL. If the
- * launcher has no such table, add the processes below it on this host, like
- * targets_add_children(). Returns 0, or a negative errno with a sentence.
- */
+ * launcher has no such table, or the processes in it only start others, add the
+ * processes below it on this host, like targets_add_children(). Helpers of ranks
+ * on this host are added in any case. Returns 0, or a negative errno with a
+ * sentence. */
 int targets_add_mpir(struct targets *targets,
                      pid_t pid,
                      void (*say)(const char *line),
