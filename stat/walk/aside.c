@@ -253,12 +253,20 @@ void aside_limit(struct aside *aside, uint32_t stuck_ms)
     aside->stuck_ms = stuck_ms < ASIDE_STUCK_MS ? stuck_ms : ASIDE_STUCK_MS;
 }
 
+/* Whether the process looks at another one, or at a file. */
+static bool is_touching(const struct aside *aside)
+{
+    return aside->touched->pid != 0 || aside->touched->path[0];
+}
+
 int aside_check(struct aside *aside)
 {
     uint64_t switches, now_ms;
 
     reap_probes(aside);
-    if (!aside_is_busy(aside) || !read_switches(&switches, aside->pid)) {
+    /* What /proc tells of all processes may come late, but comes. */
+    if (!aside_is_busy(aside) || !is_touching(aside) ||
+        !read_switches(&switches, aside->pid)) {
         aside->since_ms = 0;
         return 0;
     }
@@ -444,7 +452,7 @@ static int note_stuck(struct aside *aside)
     struct stuck *stuck = touched->stuck;
     size_t i;
 
-    if (touched->pid == 0 && !touched->path[0])
+    if (!is_touching(aside))
         return -ECHILD;
     for (i = 0; i < TOUCH_STUCK_MAX && atomic_load(&stuck[i].valid); i++)
         ;

@@ -1,10 +1,10 @@
 /* aside.h - work in a process of its own that is left behind when it is stuck.
  *
  * The process tells by touch.h what it touches. It is stuck if it has waited in
- * the kernel, for one thing, for ASIDE_STUCK_MS. Then it is killed, which also
- * lets go what it has stopped, and what it has touched is not touched again by
- * the process that takes its place. If the kernel does not let it be killed, it
- * is left behind.
+ * the kernel, for one such thing, for ASIDE_STUCK_MS. Then it is killed, which
+ * also lets go what it has stopped, and what it has touched is not touched again
+ * by the process that takes its place. If the kernel does not let it be killed,
+ * it is left behind.
  *
  * A file system may come back. For each stuck thing another process waits for it,
  * and when it answers, it may be touched again. */

@@ -19,7 +19,8 @@
 /* What a worker is told to do. */
 enum order {
     OPEN = 1, /* the gate, which blocks until it has a writer */
-    WORK,     /* for longer than a stuck one waits */
+    WORK,     /* at the gate, for longer than a stuck one waits */
+    WAIT,     /* as long, without a look at anything */
     LOSE,     /* its life */
 };
 
@@ -44,7 +45,12 @@ static int32_t obey(enum order order)
             return -EBUSY;
         return open(gate, O_RDONLY | O_CLOEXEC) < 0 ? -errno : 0;
     case WORK:
+        if (!touch_file(0, gate))
+            return -EBUSY;
         work();
+        return 0;
+    case WAIT:
+        nanosleep(&(struct timespec){2 * ASIDE_STUCK_MS / 1000, 0}, NULL);
         return 0;
     case LOSE:
         raise(SIGKILL);
@@ -110,6 +116,16 @@ TEST(a_process_that_works_is_not_stuck)
 
     CHECK_OK(aside_new(&aside, run, NULL));
     CHECK_IS(order(aside, WORK), 0);
+    aside_free(aside);
+}
+
+/* What is late, as /proc may be on a busy machine, cannot be left out. */
+TEST(a_process_that_looks_at_nothing_is_not_stuck)
+{
+    struct aside *aside;
+
+    CHECK_OK(aside_new(&aside, run, NULL));
+    CHECK_IS(order(aside, WAIT), 0);
     aside_free(aside);
 }
 
