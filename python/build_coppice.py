@@ -48,6 +48,12 @@ class Opener:
         \"\"\"Open a stream to `ranks`, or to all back-ends: cop_stream_open(3).\"\"\"
         return self._open(ranks, {cop_stream_options=})
 
+    async def aopen(self, ranks: Optional[Iterable[int]] = None, *,
+                    {cop_stream_options}) -> "Stream":
+        \"\"\"As open(), in a thread.\"\"\"
+        options = {cop_stream_options=}
+        return await in_executor(lambda: self._open(ranks, options))
+
     def _open(self, ranks: Optional[Iterable[int]], options: Options) -> "Stream":
         raise NotImplementedError
 """
@@ -61,7 +67,7 @@ from enum import IntEnum
 from typing import (TYPE_CHECKING, Any, Dict, Iterable, NamedTuple, Optional,
                     Sequence, Union)
 
-from ._c import lib, seconds, seconds_or_none, text as to_text
+from ._c import in_executor, lib, seconds, seconds_or_none, text as to_text
 from ._packet import Packet
 
 if TYPE_CHECKING:

@@ -1,12 +1,15 @@
 """The extension, and conversions between C and Python."""
 
+import asyncio
 import math
-from typing import Any, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 import _coppice  # type: ignore[import]
 
 ffi: Any = _coppice.ffi
 lib: Any = _coppice.lib
+
+T = TypeVar("T")
 
 INT_MAX = 2**31 - 1
 
@@ -36,3 +39,8 @@ def milliseconds(time: Optional[float]) -> int:
     if not time >= 0:
         raise ValueError(f"a time-out of {time} s: it must be 0 or more, or None")
     return min(math.ceil(min(time, INT_MAX) * 1000), INT_MAX)
+
+
+async def in_executor(call: Callable[[], T]) -> T:
+    """Run `call` in a thread while the event loop goes on."""
+    return await asyncio.get_running_loop().run_in_executor(None, call)

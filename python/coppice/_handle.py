@@ -3,7 +3,7 @@
 import threading
 import time
 from errno import EAGAIN, ENOTCONN, ETIMEDOUT
-from typing import Any, Callable, List, Optional, TypeVar
+from typing import Any, Callable, List, Optional, Set, TypeVar
 
 from ._c import milliseconds
 from ._errors import Ended
@@ -29,6 +29,7 @@ class Handle:
         self._within = within  # the network's, of a stream
         self._users: List[None] = []
         self.closed = False
+        self.wakers: Set[Callable[[], None]] = set()
 
     def __enter__(self) -> Any:
         if self._within:
@@ -58,6 +59,8 @@ class Handle:
 
     def close(self) -> None:
         self.closed = True
+        for wake in list(self.wakers):
+            wake()
         self._release()
 
     def __del__(self) -> None:

@@ -5,14 +5,15 @@ import threading
 import time
 from errno import EIO, ELIBBAD, ENOENT
 from types import TracebackType
-from typing import (Any, Dict, Iterable, Iterator, List, Optional,
+from typing import (Any, AsyncIterator, Dict, Iterable, Iterator, List, Optional,
                     Tuple, Type)
 
 from . import _names as names
-from ._c import ffi, lib, milliseconds, text
+from ._c import ffi, in_executor, lib, milliseconds, text
 from ._errors import Ended, FilterError, check
 from ._handle import Handle, interruptible, wait
 from ._packet import Packet, chars
+from ._readable import readable
 from ._stream import Stream
 
 # How long close() waits for the nodes, as cop_network_free() does.
@@ -83,7 +84,7 @@ def named(kind: Any, value: str) -> int:
 
 
 class Events:
-    """The events of a network, until it has ended, for a loop."""
+    """The events of a network, until it has ended, for `for` or `async for`."""
 
     def __init__(self, network: "Network") -> None:
         self._network = network
@@ -92,6 +93,13 @@ class Events:
         try:
             while True:
                 yield self._network.event()
+        except Ended:
+            return
+
+    async def __aiter__(self) -> AsyncIterator[names.Event]:
+        try:
+            while True:
+                yield await self._network.aevent()
         except Ended:
             return
 
@@ -249,6 +257,32 @@ class Network(names.Opener):
     def events(self) -> Events:
         return Events(self)
 
+    # ---- asyncio ----
+
+    async def areceive(self, timeout: Optional[float] = None) -> Tuple[Stream, Packet]:
+        """As receive(), while the event loop goes on."""
+        return await readable(self._handle, self.fileno, lambda: self.receive(0),
+                              timeout)
+
+    async def __aiter__(self) -> AsyncIterator[Tuple[Stream, Packet]]:
+        try:
+            while True:
+                yield await self.areceive()
+        except Ended:
+            return
+
+    async def aevent(self, timeout: Optional[float] = None) -> names.Event:
+        """As event(), while the event loop goes on."""
+        return await readable(self._handle, self.fileno, lambda: self.event(0),
+                              timeout)
+
+    async def ashutdown(self, timeout: Optional[float] = PATIENCE) -> None:
+        await in_executor(lambda: self.shutdown(timeout))
+
+    async def aclose(self) -> None:
+        await in_executor(self._end)
+        self.close()
+
     # ---- the end ----
 
     def shutdown(self, timeout: Optional[float] = PATIENCE) -> None:
@@ -308,3 +342,12 @@ class Network(names.Opener):
         self._handle.closed = True
         threading.Thread(target=leave_later, args=(self._handle,), daemon=True).start()
         return True
+
+    async def __aenter__(self) -> "Network":
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]],
+                        value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        if not self._dies(value):
+            await self.aclose()

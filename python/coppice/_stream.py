@@ -2,14 +2,15 @@
 
 from errno import EAGAIN, EINVAL
 from types import TracebackType
-from typing import (TYPE_CHECKING, Any, Callable, Iterator,
+from typing import (TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator,
                     NamedTuple, Optional, Tuple, Type)
 
 from . import _names as names
-from ._c import ffi, lib, milliseconds, text
+from ._c import ffi, in_executor, lib, milliseconds, text
 from ._errors import Ended, check
 from ._handle import Handle, interruptible, wait
 from ._packet import Packet
+from ._readable import readable
 
 if TYPE_CHECKING:
     from ._network import Network
@@ -130,6 +131,45 @@ class Stream:
         code = check(interruptible(state))
         return Total(Packet._take(box[0]) if box[0] else None, code == 0)
 
+    # ---- asyncio ----
+
+    async def asend(self, tag: int, form: str = "", *values: Any) -> None:
+        """As send(), while the event loop goes on."""
+        packet = Packet(tag, form, *values)
+        try:
+            self._send(packet, 0)
+        except TimeoutError:
+            timeout = self.send_timeout
+            await in_executor(lambda: self._send(packet, timeout))
+
+    async def areceive(self, timeout: Optional[float] = None) -> Packet:
+        """As receive(), while the event loop goes on."""
+        return await readable(self._handle, self.fileno, lambda: self.receive(0),
+                              timeout)
+
+    async def __aiter__(self) -> AsyncIterator[Packet]:
+        try:
+            while True:
+                yield await self.areceive()
+        except Ended:
+            return
+
+    async def async_(self, timeout: Optional[float] = None) -> bool:
+        """As sync(), in a thread."""
+        return await in_executor(lambda: self.sync(timeout))
+
+    async def astate(self, timeout: Optional[float] = None) -> Total:
+        """As state(), in a thread."""
+        return await in_executor(lambda: self.state(timeout))
+
+    def fileno(self) -> int:
+        """For select() and its like, of this stream alone: cop_stream_fd(3).
+
+        From then on network.receive() leaves the packets of this stream.
+        """
+        with self._handle as pointer:
+            return int(check(lib.cop_stream_fd(pointer)))
+
     # ---- what the stream is ----
 
     @property
@@ -177,4 +217,12 @@ class Stream:
     def __exit__(self, kind: Optional[Type[BaseException]],
                  value: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    async def __aenter__(self) -> "Stream":
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]],
+                        value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
         self.close()

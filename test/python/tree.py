@@ -3,6 +3,7 @@
 Started with the argument "back-end", this file is the back-end of its trees.
 """
 
+import asyncio
 import contextlib
 import errno
 import gc
@@ -246,6 +247,86 @@ class Ends(unittest.TestCase):
             del network, stream, packet, parts, cycle
             gc.collect()
             self.assertEqual(seen, [True] * 3)
+
+
+class Asyncio(unittest.IsolatedAsyncioTestCase):
+    async def test_packets_and_events(self):
+        async with launch() as network:
+            stream = await network.aopen(up_filter="sum")
+            async with stream:
+                for number in range(100):
+                    await stream.asend(ECHO, "%d", number)
+                count = 0
+                async for packet in stream:
+                    self.assertEqual(packet[0], 4 * count)
+                    count += 1
+                    if count == 100:
+                        break
+                self.assertTrue(await stream.async_(PATIENCE))
+                with self.assertRaises(TimeoutError):
+                    await stream.areceive(0.01)
+            one = await network.aopen([3])
+            await one.asend(QUIT)
+            async for event in network.events():
+                if event.type == EventType.BACKEND_LOST:
+                    break
+            self.assertEqual(event.rank, 3)
+
+    async def test_tasks_wait_side_by_side(self):
+        async with launch() as network:
+            streams = [await network.aopen([rank]) for rank in network.backends * 2]
+            waits = [asyncio.create_task(s.areceive()) for s in streams for _ in "ab"]
+            any_event = asyncio.create_task(network.aevent())
+            for stream in reversed(streams):
+                await stream.asend(ECHO, "%d", stream.id)
+                await stream.asend(ECHO, "%d", stream.id)
+            packets = await asyncio.gather(*waits)
+            self.assertEqual([p[0] for p in packets],
+                             [s.id for s in streams for _ in "ab"])
+            await network.ashutdown()
+            self.assertIs((await any_event).type, EventType.ENDED)
+
+    async def test_a_network_without_chosen_stream(self):
+        async with launch("2") as network:
+            streams = {await network.aopen([rank]) for rank in network.backends}
+            for stream in streams:
+                await stream.asend(ECHO, "%d", 1)
+            async for stream, packet in network:
+                self.assertEqual(packet[0], 1)
+                streams.remove(stream)
+                if not streams:
+                    break
+
+    async def test_no_packet_is_taken_before_it_is_asked_for(self):
+        async with launch("1") as network:
+            streams = [await network.aopen() for _ in "ab"]
+            for stream in streams:
+                await stream.asend(ECHO, "%d", stream.id)
+            await streams[0].areceive(PATIENCE)
+            with self.assertRaises(TimeoutError):
+                await streams[0].areceive(0.01)
+            self.assertEqual(streams[1].receive(PATIENCE)[0], streams[1].id)
+
+    async def test_a_send_waits_for_credit_while_the_loop_goes_on(self):
+        async with launch("1") as network, await network.aopen() as stream:
+            await stream.asend(DEAF)
+            stream.send_timeout = 0.01
+            with self.assertRaises(TimeoutError):
+                while True:
+                    await stream.asend(ECHO, "%auc", bytes(1 << 20))
+
+    async def test_a_closed_stream_ends_its_tasks(self):
+        for end in "stream", "network":
+            async with launch("1") as network:
+                stream = await network.aopen()
+                task = asyncio.create_task(stream.areceive())
+                await asyncio.sleep(0)  # the task waits
+                if end == "stream":
+                    stream.close()
+                else:
+                    network.close()
+                with self.assertRaises(coppice.Ended):
+                    await task
 
 
 if __name__ == "__main__":
