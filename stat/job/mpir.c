@@ -135,21 +135,28 @@ static const struct targets_facts *row_of(const struct targets *table,
     return NULL;
 }
 
+/* Whether a process in the table is on this host. */
+static bool is_here(const struct targets *table)
+{
+    for (uint32_t i = 0; i < table->count; i++)
+        if (table->hosts[i] == 0)
+            return true;
+    return false;
+}
+
 /* Whether the processes in the table that are on this host only start others:
  * none of them is one of the ranks that were found below the launcher. */
 static bool only_starts(const struct targets *table,
                         const struct targets *found)
 {
-    bool here = false, ranks = false;
+    bool ranks = false;
 
-    for (uint32_t i = 0; i < table->count; i++)
-        here |= table->hosts[i] == 0;
     for (uint32_t i = 0; i < found->count; i++) {
         if (row_of(table, found->pids[i]))
             return false;
         ranks |= found->facts[i].rank.source != RANK_NONE;
     }
-    return here && ranks;
+    return is_here(table) && ranks;
 }
 
 /* The rank in the table of the process with the rank of `helper`; NULL: none.
@@ -192,7 +199,8 @@ static int add_beside(struct targets *targets,
     struct rank *rank = &aside.facts.rank, job = job_of(table, found);
     const struct rank *given = rank_in_table(table, found, rank);
 
-    if (rank->source == RANK_NONE || row_of(table, aside.pid))
+    if (rank->source == RANK_NONE || row_of(table, aside.pid) ||
+        !is_here(table)) /* their variables tell the job */
         return 0;
     if (aside.facts.helper && given) {
         *rank = *given;
