@@ -1,6 +1,12 @@
 /* affine.c - an upstream filter for tests: a times the sum of the "%d" of a
- * wave, plus b. Compiled with AFFINE_NAME, AFFINE_A and AFFINE_B. */
+ * wave, plus b. Compiled once for each function that a test needs. */
 #include <coppice/filter.h>
+
+#ifndef AFFINE_NAME
+#define AFFINE_NAME "plus_two"
+#define AFFINE_A    1
+#define AFFINE_B    2
+#endif
 
 static int run(void *state, struct cop_filter_call *call)
 {
