@@ -68,46 +68,47 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
     return 0; /* the joiner's link has ended */
 }
 
-/* Front-end: keep the host and the label of the joiner that gets `rank`. Ranks
- * rise, so the names stay sorted. Returns 0, -EBADMSG or -ENOMEM. */
-static int name_joiner(struct node *node,
-                       const struct msg_join *question,
-                       uint32_t rank)
+/* Open the payload of a JOIN, and read the host and the label, which are
+ * borrowed from `*packet`. Returns 0, -EBADMSG or -ENOMEM. */
+static int join_read(struct cop_packet **packet,
+                     struct payload *payload,
+                     const char **host,
+                     const char **label)
 {
-    struct roster_notes *names = &node->roster.names;
-    struct cop_packet *packet = NULL;
-    const char *host, *label;
-    int r = packet_open(&packet, question->payload);
+    int r = packet_open(packet, payload);
 
-    if (r == 0)
-        r = cop_packet_unpack(packet, JOIN_FORMAT, &host, &label);
-    if (r == 0 && (strlen(host) > LIMIT_HOST_NAME || !label_is_valid(label)))
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(*packet, JOIN_FORMAT, host, label);
+    if (r == 0 && (strlen(*host) > LIMIT_HOST_NAME || !label_is_valid(*label)))
         r = -EBADMSG;
     if (r == 0)
-        r = roster_add_note(names, rank, host, label);
-    if (r == 0)
-        names->list[names->count - 1].parent = question->asker;
-    cop_packet_free(packet);
+        return 0;
+    cop_packet_free(*packet);
     return r == -EINVAL ? -EBADMSG : r;
 }
 
-/* Front-end: give the joiner a rank, or none if it is not well described. */
+/* Front-end: give the joiner the next rank, and keep its host and label. Ranks
+ * rise, so the names stay sorted. */
 static int give_rank(struct node *node, const struct msg_join *question)
 {
-    struct msg_joined answer = {
-        .link = question->link,
-        .asker = question->asker,
-        .rank = node->next_rank,
-    };
-    int r = name_joiner(node, question, answer.rank);
+    struct roster_notes *names = &node->roster.names;
+    struct cop_packet *packet;
+    const char *host, *label;
+    int r = join_read(&packet, question->payload, &host, &label);
 
-    if (r == -ENOMEM)
+    if (r < 0)
         return r;
-    if (r == 0)
-        node->next_rank++;
-    else
-        answer.rank = RANK_NONE;
-    return answer_join(node, &answer);
+    r = roster_add_note(names, node->next_rank, host, label);
+    cop_packet_free(packet);
+    if (r < 0)
+        return r;
+    names->list[names->count - 1].parent = question->asker;
+    return answer_join(node, &(struct msg_joined){
+                                 .link = question->link,
+                                 .asker = question->asker,
+                                 .rank = node->next_rank++,
+                             });
 }
 
 /* Answer a join (front-end), or forward it as soon as there is a parent. Returns
@@ -178,13 +179,17 @@ int join_asked(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct joining joining = {.link = peer->link};
     bool is_joiner = peer->rank == RANK_NONE;
+    struct cop_packet *packet;
+    const char *host, *label;
     int r;
 
     if (!node->launched || msg_join_decode(frame, &joining.question) < 0 ||
-        !joining.question.payload ||
-        joining.question.payload->len > LIMIT_REPORT ||
         (is_joiner ? has_asked(node, peer) : !peer->ready))
         return -EPROTO;
+    r = join_read(&packet, joining.question.payload, &host, &label);
+    if (r < 0)
+        return r;
+    cop_packet_free(packet);
     if (is_joiner) {
         joining.question.link = (int32_t)peer->link;
         joining.question.asker = node->rank;

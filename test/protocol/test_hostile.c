@@ -152,6 +152,32 @@ TEST(a_joiner_describes_itself_once)
     }
 }
 
+/* A commnode passes a JOIN on only if the front-end will take it. */
+TEST(a_commnode_checks_who_joins)
+{
+    for (int fits = 0; fits < 2; fits++) {
+        struct roster table = {0};
+        struct alone host_node;
+
+        victim_ready(&host_node, NODE_COMMNODE, 3, 9);
+        for (uint32_t rank = 0; rank < 3; rank++)
+            CHECK_OK(roster_add_internal(&table, rank,
+                                         rank ? rank - 1 : RANK_NONE, 1, "a"));
+        alone_take_roster(&host_node, 0, &table, FRAME_TABLE);
+        alone_link_up(&host_node, 2, RANK_NONE, NODE_BACKEND, 0);
+        alone_take(&host_node, 2,
+                   join_frame("%s %s", "h", fits ? "a b" : "a\tb"));
+        CU_ASSERT_EQUAL(alone_sent(&host_node, 0, FRAME_JOIN) != NULL, fits);
+        CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), !fits);
+        if (fits) { /* once */
+            alone_take(&host_node, 2, join_frame("%s %s", "h", "a b"));
+            CU_ASSERT_PTR_NULL(alone_sent(&host_node, 0, FRAME_JOIN));
+            CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), 1);
+        }
+        alone_fini(&host_node);
+    }
+}
+
 /* A name of a rank that is not in the roster is refused. */
 TEST(names_are_of_ranks_that_are_ready)
 {
