@@ -192,24 +192,25 @@ static struct rank job_of(const struct targets *table,
 static int add_beside(struct targets *targets,
                       const struct targets *table,
                       const struct targets *found,
+                      const struct rank *job,
                       uint32_t i)
 {
     struct targets_aside aside = {.pid = found->pids[i],
                                   .facts = found->facts[i]};
-    struct rank *rank = &aside.facts.rank, job = job_of(table, found);
-    const struct rank *given = rank_in_table(table, found, rank);
+    struct rank *rank = &aside.facts.rank;
+    const struct rank *given;
 
-    if (rank->source == RANK_NONE || row_of(table, aside.pid) ||
-        !is_here(table)) /* their variables tell the job */
+    if (rank->source == RANK_NONE || row_of(table, aside.pid))
         return 0;
-    if (aside.facts.helper && given) {
-        *rank = *given;
-        return targets_add(targets, 0, aside.pid, &aside.facts);
-    }
-    return !aside.facts.helper &&
-                   (rank->source != job.source || rank->job != job.job)
-               ? targets_set_aside(targets, &aside)
-               : 0;
+    if (!aside.facts.helper)
+        return rank->source != job->source || rank->job != job->job
+                   ? targets_set_aside(targets, &aside)
+                   : 0;
+    given = rank_in_table(table, found, rank);
+    if (!given)
+        return 0;
+    *rank = *given;
+    return targets_add(targets, 0, aside.pid, &aside.facts);
 }
 
 /* Add the processes in the table, and those below the launcher on this host
@@ -222,6 +223,7 @@ static int take_table(struct targets *targets,
 {
     struct targets found = {.count = 0};
     struct cop_error unused;
+    struct rank job;
     bool instead;
     uint32_t i, host;
     char line[128];
@@ -236,9 +238,12 @@ static int take_table(struct targets *targets,
         if (r == 0)
             r = targets_add(targets, host, table->pids[i], &table->facts[i]);
     }
+    job = job_of(table, &found);
     for (i = 0; r == 0 && i < found.count; i++)
-        r = instead ? targets_add(targets, 0, found.pids[i], &found.facts[i])
-                    : add_beside(targets, table, &found, i);
+        if (instead)
+            r = targets_add(targets, 0, found.pids[i], &found.facts[i]);
+        else if (is_here(table)) /* else their variables tell no job */
+            r = add_beside(targets, table, &found, &job, i);
     snprintf(line, sizeof(line),
              "pid %d: the processes in its MPIR_proctable only start others: "
              "looking at these",
