@@ -170,15 +170,14 @@ static bool can_send(void *arg)
                          sending->len);
 }
 
-/* Step `type` with `payload`, which is taken. Repeat while there is no credit,
+/* Step `event` with `payload`, which is taken. Repeat while there is no credit,
  * until the send time-out. */
-static int send_payload(struct cop_stream *stream,
-                        enum event_type type,
-                        int32_t tag,
-                        struct payload *payload)
+static int send_event(struct cop_stream *stream,
+                      struct event event,
+                      int32_t tag,
+                      struct payload *payload)
 {
     struct cop_network *network = stream->network;
-    struct event event = {.type = type, .stream = stream->id};
     struct sending sending = {.stream = stream};
     uint64_t deadline_ms;
     int r;
@@ -210,6 +209,16 @@ out:
     return r == -ENOENT ? -EPIPE : r;
 }
 
+static int send_payload(struct cop_stream *stream,
+                        enum event_type type,
+                        int32_t tag,
+                        struct payload *payload)
+{
+    struct event event = {.type = type, .stream = stream->id};
+
+    return send_event(stream, event, tag, payload);
+}
+
 int cop_stream_send(struct cop_stream *stream,
                     int32_t tag,
                     const char *format,
@@ -238,6 +247,24 @@ int cop_stream_send_packet(struct cop_stream *stream,
         return -EINVAL;
     return send_payload(stream, EVENT_SEND, frame->tag,
                         payload_ref(frame->payload));
+}
+
+int cop_stream_send_to(struct cop_stream *stream,
+                       const uint32_t *ranks,
+                       size_t count,
+                       const struct cop_packet *packet)
+{
+    const struct frame *frame = packet_frame(packet);
+    struct event event = {
+        .type = EVENT_SEND,
+        .stream = stream->id,
+        .to = ranks,
+        .to_count = count,
+    };
+
+    if (frame->tag < COP_TAG_FIRST || !ranks || count == 0)
+        return -EINVAL;
+    return send_event(stream, event, frame->tag, payload_ref(frame->payload));
 }
 
 int cop_stream_set_parameters(struct cop_stream *stream,

@@ -176,7 +176,8 @@ static void check_downflow(struct check *check, const struct stream *stream)
         credit += queued->credit;
         check_that(check,
                    queued->frame.type == FRAME_DATA ||
-                       queued->frame.type == FRAME_MARKER,
+                       queued->frame.type == FRAME_MARKER ||
+                       queued->frame.type == FRAME_SKIP,
                    "stream %u: a %s frame is no packet", id,
                    frame_name(queued->frame.type));
     }

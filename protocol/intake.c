@@ -224,6 +224,17 @@ static int take_down(struct node *node, struct frame *frame)
     return downward_take(node, stream, frame);
 }
 
+static int take_skip(struct node *node, const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+
+    if (frame->stream == 0)
+        return -EPROTO;
+    if (!stream || !stream->active)
+        return frame->stream <= node->last_seen ? 0 : -EPROTO;
+    return skip_take(node, stream, frame);
+}
+
 static int take_stable(struct node *node, const struct frame *frame)
 {
     struct msg_stable stable;
@@ -251,6 +262,8 @@ static int from_parent(struct node *node,
         return snapshot_take(node, frame);
     case FRAME_STABLE:
         return take_stable(node, frame);
+    case FRAME_SKIP:
+        return take_skip(node, frame);
     case FRAME_FINAL:
         return waves_final(node, frame);
     case FRAME_CREDIT:

@@ -186,6 +186,9 @@ struct event {
     bool silent;  /* ended by a timeout, not by the other end */
     uint32_t stream;
     struct frame frame;
+    const uint32_t
+        *to; /* EVENT_SEND: to these members only; borrowed, or NULL */
+    size_t to_count;
     const char *text;                           /* borrowed */
     const struct stream_filters *filters;       /* borrowed */
     const struct stream_definition *definition; /* borrowed */

@@ -27,6 +27,7 @@ static const struct permit {
     [FRAME_RESUME] = {CHILD, false},
     [FRAME_CLAIM] = {CHILD, false},
     [FRAME_STABLE] = {PARENT, false},
+    [FRAME_SKIP] = {PARENT, false},
     [FRAME_CREDIT] = {PARENT | CHILD, false},
     [FRAME_HEARTBEAT] = {ANYBODY, false},
     [FRAME_READY] = {CALLER, false},

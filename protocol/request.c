@@ -105,6 +105,10 @@ static int request_send(struct node *node, const struct event *event)
         r = -EPERM; /* a commnode has no application */
     else if (node->closing || node->leaving)
         r = -ENOTCONN;
+    else if (event->to && node->role == NODE_FRONTEND)
+        r = skip_send_to(node, stream, &frame, event->to, event->to_count);
+    else if (event->to)
+        r = -EPERM;
     else if (node->role == NODE_FRONTEND)
         r = downward_send(node, stream, &frame);
     else

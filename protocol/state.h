@@ -36,7 +36,8 @@ struct peer {
     struct link life;
     uint32_t grant;     /* window granted to it, on each stream */
     uint32_t granted;   /* window granted by it */
-    struct ranks below; /* a child: the back-ends on its branch */
+    struct ranks below; /* a child: the back-ends on its branch ... */
+    uint32_t claims;    /* ... after so many claims on stream 0 (10.7) */
     /* the values in the last heartbeat sent to it (6.1) */
     uint32_t told_ordinal; /* a child: 1 + its ordinal (7.2) */
     uint64_t told_version; /* of this node's table */
@@ -96,6 +97,9 @@ struct node {
     struct peer **links; /* by link number; NULL where free */
     uint32_t link_count;
     struct peer *parent; /* NULL: none yet, or the front-end */
+    bool skips;          /* numbers were skipped here once (10.7) */
+    uint32_t claims;     /* on stream 0, sent to it ... */
+    uint32_t gained_at;  /* ... the last with new members among them (10.7) */
 
     /* launch and end */
     bool started;

@@ -206,6 +206,25 @@ int sim_send(struct sim *sim,
     return r;
 }
 
+int sim_send_to(struct sim *sim,
+                uint32_t stream,
+                const uint32_t *ranks,
+                size_t count,
+                int number)
+{
+    struct event event = {
+        .type = EVENT_SEND,
+        .stream = stream,
+        .to = ranks,
+        .to_count = count,
+        .frame = {.type = FRAME_DATA, .tag = 100},
+    };
+
+    if (packet_pack(&event.frame.payload, "%d", number) < 0)
+        return -ENOMEM;
+    return ask_node(sim, 0, &event, NULL, "send to some on");
+}
+
 int sim_send_bytes(struct sim *sim, uint32_t index, uint32_t stream, size_t len)
 {
     char *bytes = memory_new(len);

@@ -62,6 +62,7 @@
     X(FRAME_TOTAL, 28, "total")     /* up: a total and its members (17.4) */   \
     X(FRAME_FAREWELL, 29, "farewell") /* up: totals of a leaving back-end */   \
     X(FRAME_FINAL, 30, "final")       /* down: waves that are accepted */      \
+    X(FRAME_SKIP, 31, "skip")         /* down: numbers for others (10.7) */    \
     X(FRAME_STATUS, 40, "status")     /* down, from an observer: a question */ \
     X(FRAME_HEARD, 41, "heard")       /* up: STATUS has arrived */             \
     X(FRAME_ROWS, 42, "rows")         /* up, to an observer: the answer */     \
@@ -80,9 +81,11 @@ enum frame_flag {
     FRAME_EMPTY = 1 << 2,        /* a wave or a number without a packet */
     FRAME_COMPENSATING = 1 << 3, /* up: output for a compensation (9.2) */
     FRAME_NEWCOMER = 1 << 7,     /* up: late, as its sender has just joined */
-    FRAME_WAVES = 1 << 4,   /* up: it has a check and a generation (16.2) */
-    FRAME_OVER = 1 << 5,    /* up: the end of an epoch (16.10) */
-    FRAME_ASK = 1 << 6,     /* up: FINAL is wanted at once (16.5) */
+    FRAME_WAVES = 1 << 4, /* up: it has a check and a generation (16.2) */
+    FRAME_OVER = 1 << 5,  /* up: the end of an epoch (16.10) */
+    FRAME_ASK = 1 << 6,   /* up: FINAL is wanted at once (16.5) */
+    FRAME_SOME =
+        FRAME_LATE, /* down: its payload ends with destinations (10.7) */
     FRAME_VOID = FRAME_ASK, /* in streams of totals, which have no FINAL, and
                                never sent: a total covers it (17.3) */
 };

@@ -21,6 +21,11 @@
 /* How far the front-end runs ahead of stability (PROTOCOL 3.5). */
 #define LIMIT_UNSTABLE (UINT64_C(4) << 20)
 
+/* A claim of this much more is sent at once (PROTOCOL 10.1a), and most numbers
+ * in one SKIP (PROTOCOL 10.7). */
+#define CLAIM_BYTES (LIMIT_UNSTABLE / 2)
+#define LIMIT_SKIPS (UINT32_C(1) << 17)
+
 /* What a back-end keeps on a stream of whole waves, and the redos of one wave,
  * if the stream's definition does not say (PROTOCOL 16.6, 16.13). */
 #define LIMIT_KEEP  (4u << 20)

@@ -43,6 +43,16 @@
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, number, sequence))                                          \
+    /* `count` numbers up to `number` are for members elsewhere (10.7). The    \
+       sender has read that many claims on stream 0; `behind` as in DATA;      \
+       `flags`: FRAME_ASK if a claim is wanted at once, or 0 */                \
+    M(skip, FRAME_SKIP,                                                       \
+      F(uint8_t, flags, flags)                                                \
+      F(uint32_t, stream, stream)                                             \
+      R(uint32_t, claims, tag, 0, INT32_MAX)                                  \
+      R(uint32_t, count, origin, 1, LIMIT_SKIPS)                              \
+      F(uint32_t, behind, count)                                              \
+      F(uint64_t, number, sequence))                                          \
     /* of whole waves those up to `level` are accepted (16.5) */              \
     M(final, FRAME_FINAL,                                                     \
       F(uint32_t, stream, stream)                                             \

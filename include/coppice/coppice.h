@@ -555,6 +555,29 @@ COP_API int cop_stream_send(struct cop_stream *stream,
 COP_API int cop_stream_send_packet(struct cop_stream *stream,
                                    const struct cop_packet *packet);
 
+/* Send `packet` to the members `ranks` only, from the front-end. It stays the
+ * caller's. A rank that is named twice gets it once.
+ *
+ * It is in order with all other packets of the stream, and like them it comes
+ * once, whatever commnodes die, if cop_stream_replayable(). A sync waits for the
+ * answers to it. Only the links on the way to these members carry it. A
+ * downstream filter sees it in the nodes on that way.
+ *
+ * Not on a COP_WAIT_FOR_ALL stream: the answers of some would wait for a packet
+ * of each of the others.
+ *
+ * Returns as cop_stream_send(), or:
+ *   -EINVAL    no rank is given; or one was never a member of the stream, such
+ *              as the front-end's, a commnode's, or one that no node has; or
+ *              the stream is COP_WAIT_FOR_ALL; nothing was queued
+ *   -ENODEV    none of these members is alive. Members that were lost
+ *              (COP_EVENT_BACKEND_LOST) are left out if others are
+ *   -EPERM     this is no front-end */
+COP_API int cop_stream_send_to(struct cop_stream *stream,
+                               const uint32_t *ranks,
+                               size_t count,
+                               const struct cop_packet *packet);
+
 /* Set how long a send may wait for credit. The default is COP_FOREVER. */
 COP_API void cop_stream_set_send_timeout(struct cop_stream *stream,
                                          int timeout_ms);

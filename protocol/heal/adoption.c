@@ -64,6 +64,7 @@ static void adoption_place(struct node *node,
     }
     branch->fed = false;
     branch->cursor = feed_last(&stream->down.feed);
+    branch->skipped = 0;
     if (peer->granted)
         credit_grant(&branch->down, peer->granted);
 }

@@ -192,6 +192,7 @@ static void enter_branch(struct node *node,
     if (here.count > 0 && branch->members.count == 0) {
         branch->fed = true;
         branch->cursor = start;
+        branch->skipped = 0;
         branch->claim.received = start;
         credit_grant(&branch->down, peer->granted);
     }
@@ -396,6 +397,8 @@ static void update_below(struct node *node, struct peer *peer)
         ranks_copy(&peer->below, &zero->claim.members) < 0 ||
         ranks_copy(&zero->members, &zero->claim.members) < 0)
         node->failed = true;
+    peer->claims++;
+    skip_reconsider(node, peer);
     node->shifted |= lost.count > 0 || gained.count > 0;
     if (lost.count > 0 && !node->failed)
         member_trim(node, peer);
@@ -403,6 +406,8 @@ static void update_below(struct node *node, struct peer *peer)
         member_gain(node, peer, &gained);
     if (node->role == NODE_FRONTEND)
         cover_update(node);
+    settle_update(node, node->streams[0]);
+    skip_gained(node, peer);
     ranks_fini(&gained);
     ranks_fini(&lost);
 }
@@ -505,7 +510,6 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     branch->claimed = true;
     if (frame->stream == 0) {
         update_below(node, peer);
-        settle_update(node, stream);
         return 0;
     }
     if (ranks_intersect(&branch->claim.members, &branch->members) < 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "protocol/state.h"
+#include "wire/destinations.h"
 #include "wire/packet.h"
 
 /* A back-end sends FEED when it has a new parent, and when it becomes a member:
@@ -64,6 +65,11 @@ void downward_pump_child(struct node *node,
         struct frame frame;
         uint64_t behind = 0;
 
+        if ((next->type == FRAME_SKIP || next->flags & FRAME_SOME) &&
+            skip_passes(peer, next)) {
+            skip_note(node, stream, branch, peer, next);
+            continue;
+        }
         /* the cursor of a joining child may be below stable */
         if (next->number > stream->down.feed.stable)
             behind = next->number - stream->down.feed.stable;
@@ -72,6 +78,7 @@ void downward_pump_child(struct node *node,
                 break;
             credit_spend(&branch->down, frame_len(next));
         }
+        skip_send(node, stream, branch, peer);
         frame = frame_ref(next);
         frame.behind = behind > UINT32_MAX ? UINT32_MAX : (uint32_t)behind;
         branch->cursor++;
@@ -262,6 +269,18 @@ static void note_marker(struct node *node,
     node->markers += markers->count == 1;
 }
 
+/* Back-end: the packet alone, without its destinations. */
+static void strip(struct node *node, struct frame *frame)
+{
+    struct payload *packet = NULL;
+
+    if (destinations_cut(&packet, frame->payload) < 0)
+        node->failed = true;
+    frame_fini(frame);
+    frame->payload = packet;
+    frame->flags &= (uint8_t)~FRAME_SOME;
+}
+
 void downward_commit(struct node *node,
                      struct stream *stream,
                      struct frame frame,
@@ -295,6 +314,8 @@ void downward_commit(struct node *node,
         settle_try(node, stream);
     } else if (frame.type == FRAME_DATA && !(frame.flags & FRAME_EMPTY) &&
                !node->leaving) {
+        if (frame.flags & FRAME_SOME)
+            strip(node, &frame);
         deliver_frame(node, stream, frame);
         return;
     }
@@ -344,17 +365,17 @@ void downward_beat(struct node *node, struct stream *stream)
 /* PROTOCOL 10.5: skip to `stable`, with the children. A node is behind the
  * stable number when a new parent feeds it, or when its members have moved to
  * other parents while it was silent. */
-static void downward_lift(struct node *node,
-                          struct stream *stream,
-                          uint64_t stable)
+void downward_lift(struct node *node, struct stream *stream, uint64_t stable)
 {
     if (node->role != NODE_COMMNODE || stream->definition.id == 0 ||
         stable <= stream->down.last)
         return;
     downward_restart(node, stream, stable);
     for (uint32_t slot = 0; slot < stream->branch_count; slot++)
-        if (stream->branches[slot].cursor < stable)
+        if (stream->branches[slot].cursor < stable) {
             stream->branches[slot].cursor = stable;
+            stream->branches[slot].skipped = 0;
+        }
 }
 
 void downward_stable(struct node *node, struct stream *stream, uint64_t number)
@@ -393,7 +414,9 @@ int downward_take(struct node *node, struct stream *stream, struct frame *frame)
     frame->behind = 0; /* set again for each child */
     if (frame->type == FRAME_CONTROL && number == 0)
         return zero_take(node, frame);
-    if (number == 0 && !downward_is_charged(frame)) {
+    if ((number == 0 && !downward_is_charged(frame)) ||
+        ((frame->flags & FRAME_SOME) &&
+         !destinations_are_there(frame->payload))) {
         frame_fini(frame);
         return -EPROTO; /* markers and empty answers have a number */
     }
@@ -459,6 +482,7 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
     uint64_t waiting = stream->down.feed.store.bytes + stream->down.in.bytes;
     struct frame packet = {
         .type = FRAME_DATA,
+        .flags = frame->flags & FRAME_SOME,
         .stream = stream->definition.id,
         .tag = frame->tag,
         .origin = node->rank,
@@ -552,6 +576,7 @@ int downward_feed(struct node *node,
         return node_refuse(node, "a back-end has not so many beginnings");
     if (stream->definition.id != 0 && branch->members.count == 0) {
         branch->fed = true; /* effective once it has members */
+        branch->skipped = 0;
         branch->cursor = feed_last(&stream->down.feed);
         from = begin_stable(node, peer, stream, from);
         if (from >= stream->down.feed.base && from < branch->cursor)
@@ -565,6 +590,11 @@ int downward_feed(struct node *node,
     from = begin_stable(node, peer, stream, from);
     branch->fed = true;
     branch->cursor = from;
+    branch->skipped = 0;
+    if (skip_feed_again(node, stream, from)) {
+        downward_pump(node, stream);
+        return 0;
+    }
     if (node->parent && stream->definition.id != 0 &&
         (from < stream->down.feed.base || !stream->down.sourced)) {
         /* This node lacks the packets after `from`: ask for them (10.4). */

@@ -1,5 +1,33 @@
 /* downward_filter.c - downward packets through the downstream filter. */
 #include "protocol/state.h"
+#include "wire/destinations.h"
+
+/* The filter gets the packet alone: keep its destinations. */
+static void take_destinations(struct node *node)
+{
+    struct frame *frame = &node->filter.down;
+    struct payload *packet = NULL;
+
+    if (!(frame->flags & FRAME_SOME))
+        return;
+    if (destinations_cut(&packet, frame->payload) < 0)
+        node->failed = true;
+    node->filter.to = frame->payload;
+    frame->payload = packet;
+}
+
+/* The output of the filter is for whom its input was. */
+static void give_destinations(struct node *node, struct frame *frame)
+{
+    struct payload *whole = NULL;
+
+    if (!node->filter.to)
+        return;
+    if (destinations_move(&whole, frame->payload, node->filter.to) < 0)
+        node->failed = true;
+    frame_fini(frame);
+    frame->payload = whole;
+}
 
 /* Have the downstream filter called with the head of the queue. */
 static void downward_call(struct node *node, struct stream *stream)
@@ -8,6 +36,7 @@ static void downward_call(struct node *node, struct stream *stream)
 
     node_begin_call(node);
     node->filter.down = head.frame;
+    take_destinations(node);
     node->filter.credit = head.credit;
     node->filter.inlet = node->parent ? node->parent->rank : node->rank;
     node->filter.what = (struct node_call){
@@ -42,8 +71,11 @@ void downward_run(struct node *node, struct stream *stream)
         }
         struct queued next = fifo_pop(&stream->down.in);
 
-        downward_commit(node, stream, next.frame, next.credit);
         moved = true;
+        /* a node whose filter numbers packets anew forwards no numbers (5.5) */
+        if (next.frame.type == FRAME_SKIP && !stream_is_replayable(stream))
+            continue;
+        downward_commit(node, stream, next.frame, next.credit);
     }
     if (!moved)
         return;
@@ -77,8 +109,10 @@ static void commit_one_to_one(struct node *node,
         frame.tag = event->down[0].tag;
         frame.payload = event->down[0].payload;
         event->down[0].payload = NULL;
+        give_destinations(node, &frame);
     } else {
         frame.flags |= FRAME_EMPTY;
+        frame.flags &= (uint8_t)~FRAME_SOME;
     }
     downward_commit(node, stream, frame, credit);
 }
@@ -97,6 +131,7 @@ static void commit_renumbered(struct node *node,
         frame.tag = event->down[i].tag;
         frame.payload = event->down[i].payload;
         event->down[i].payload = NULL;
+        give_destinations(node, &frame);
         downward_commit(node, stream, frame, i == 0 ? credit : 0);
     }
 }
@@ -109,8 +144,11 @@ void downward_filtered(struct node *node, const struct event *event)
 
     frame_fini(&node->filter.down);
     node->filter.what.input_count = 0;
-    if (!stream)
+    if (!stream) {
+        payload_free(node->filter.to);
+        node->filter.to = NULL;
         return;
+    }
     input.payload = NULL;
     if (event->text && !node->filter.expired)
         upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
@@ -132,6 +170,8 @@ void downward_filtered(struct node *node, const struct event *event)
     } else {
         commit_renumbered(node, stream, event, input, credit);
     }
+    payload_free(node->filter.to);
+    node->filter.to = NULL;
     for (size_t i = 0; i < event->up_count; i++) {
         struct frame frame = {
             .type = FRAME_DATA,

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wire/limits.h"
+
 void feed_fini(struct feed *feed)
 {
     fifo_fini(&feed->store);
@@ -19,6 +21,7 @@ void feed_restart(struct feed *feed, uint64_t number)
 {
     fifo_fini(&feed->store);
     feed->base = number;
+    feed->holes = 0;
 }
 
 int feed_push(struct feed *feed, struct frame *frame, uint32_t credit)
@@ -27,7 +30,21 @@ int feed_push(struct feed *feed, struct frame *frame, uint32_t credit)
         frame_fini(frame);
         return -EPROTO;
     }
+    feed->holes += frame->type == FRAME_SKIP;
     return fifo_push(&feed->store, frame, credit);
+}
+
+bool feed_skips(const struct feed *feed, uint64_t from)
+{
+    uint64_t number = from < feed->base ? feed->base : from;
+    const struct queued *stored;
+
+    if (feed->holes == 0)
+        return false;
+    while ((stored = feed_at(feed, ++number)))
+        if (stored->frame.type == FRAME_SKIP)
+            return true;
+    return false;
 }
 
 struct queued *feed_at(const struct feed *feed, uint64_t number)
@@ -43,6 +60,7 @@ void feed_drop(struct feed *feed, uint64_t number)
         struct frame frame = fifo_pop(&feed->store).frame;
 
         feed->base++;
+        feed->holes -= frame.type == FRAME_SKIP;
         frame_fini(&frame);
     }
 }
@@ -59,6 +77,9 @@ uint64_t feed_bytes(const struct feed *feed, uint64_t from, uint64_t upto)
         if (!stored)
             break;
         bytes += frame_len(&stored->frame);
+        if (stored->frame.type == FRAME_SKIP &&
+            (stored->frame.flags & FRAME_ASK))
+            bytes += CLAIM_BYTES;
     }
     return bytes;
 }

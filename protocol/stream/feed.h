@@ -19,6 +19,7 @@
 struct feed {
     struct fifo store; /* numbers base + 1, base + 2, ... */
     uint64_t base;
+    uint32_t holes;  /* numbers without a packet (PROTOCOL 10.7) */
     uint64_t stable; /* PROTOCOL 10.2 */
 };
 
@@ -36,6 +37,9 @@ void feed_restart(struct feed *feed, uint64_t number);
  * also on error. `credit`: as in fifo_push(). Returns 0, -EPROTO for another
  * number, or -ENOMEM. */
 int feed_push(struct feed *feed, struct frame *frame, uint32_t credit);
+
+/* Whether a number after `from` is one without a packet (PROTOCOL 10.7). */
+bool feed_skips(const struct feed *feed, uint64_t from);
 
 /* Frame `number`, or NULL if it is not here. Borrowed until the next change. */
 struct queued *feed_at(const struct feed *feed, uint64_t number);

@@ -139,5 +139,6 @@ void pending_add(struct node *node, struct control *control)
         .parameters = control->parameters,
     };
     control->parameters = NULL;
+    skip_flush(node, stream);
     downward_pending(node, stream);
 }

@@ -6,7 +6,6 @@
 #include "wire/packet.h"
 
 /* Send a claim at once when this many bytes have arrived since the last. */
-#define CLAIM_BYTES (LIMIT_UNSTABLE / 2)
 
 /* The branch of `slot` if it has members and a child; else NULL. */
 static const struct branch *branch_at(const struct node *node,
@@ -141,6 +140,12 @@ static void pack_and_send_claim(struct node *node,
         return;
     }
     node_send(node, node->parent, frame);
+    if (stream->definition.id == 0) {
+        node->claims++;
+        if (!stream->settle.has_sent ||
+            !ranks_cover(&stream->settle.sent.members, &claim->members))
+            node->gained_at = node->claims;
+    }
     claim_fini(&stream->settle.sent);
     stream->settle.sent = *claim;
     memset(claim, 0, sizeof(*claim));
@@ -400,6 +405,7 @@ void settle_beat(struct node *node)
     for (size_t i = node->stream_count; i-- > 0;) {
         struct stream *stream = node->streams[i];
 
+        skip_flush(node, stream);
         if (stream->settle.claim_due)
             settle_send_claim(node, stream, stream->settle.told);
         if (stream->kind->beat)

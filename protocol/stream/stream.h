@@ -22,7 +22,9 @@ struct branch {
     bool compensated; /* its filter state has arrived: one per link (9.1) */
     uint8_t asked;    /* a back-end: FEEDs on this link (10.4) */
     bool fed;         /* it gets the packets after the cursor */
-    uint64_t cursor;  /* the last packet sent to it (10.4) */
+    uint64_t cursor;  /* the last packet sent to it (10.4) ... */
+    uint32_t skipped; /* ... or skipped: so many, not told yet (10.7) */
+    uint64_t skipped_bytes; /* ... and of how many bytes */
     struct credit down;
     struct debit up;
     struct debit late; /* of LATE packets (3.4) */
@@ -154,8 +156,9 @@ struct filter_call {
     uint64_t deadline_ms;
     struct node_call what;
     struct payload *parameters; /* as of the start of the call */
-    struct frame down;          /* a downward call's input ... */
-    uint32_t inlet;             /* ... and the rank of its sender */
+    struct payload *to; /* a downward call's: it has the destinations (10.7) */
+    struct frame down;  /* a downward call's input ... */
+    uint32_t inlet;     /* ... and the rank of its sender */
 };
 
 /* ---- settle.c ---- */
@@ -225,6 +228,9 @@ int downward_take(struct node *node,
 int downward_send(struct node *node,
                   struct stream *stream,
                   struct frame *frame);
+
+/* PROTOCOL 10.5: skip to `stable`, with the children. */
+void downward_lift(struct node *node, struct stream *stream, uint64_t stable);
 
 /* Front-end: send a marker, and return its number. `named`: the joiners that
  * count from its epoch on (16.11), or NULL. */
@@ -322,6 +328,50 @@ void downward_commit(struct node *node,
                      struct stream *stream,
                      struct frame frame,
                      uint32_t credit);
+
+/* ---- skip.c ---- */
+
+/* Whether `frame` has nothing for the members below `peer`. */
+bool skip_passes(const struct peer *peer, const struct frame *frame);
+
+/* The next number of a branch is skipped: the child is told before its next
+ * packet, with the next heartbeat, or now if that has been much. */
+void skip_note(struct node *node,
+               const struct stream *stream,
+               struct branch *branch,
+               struct peer *peer,
+               const struct frame *frame);
+
+/* Send SKIP to one child, or to all, if it is due. */
+void skip_send(struct node *node,
+               const struct stream *stream,
+               struct branch *branch,
+               struct peer *peer);
+void skip_flush(struct node *node, struct stream *stream);
+
+/* A claim on stream 0 of `peer` was read: what it was not told yet is not
+ * skipped, as its members may be others now. */
+void skip_reconsider(struct node *node, struct peer *peer);
+
+/* Members were gained below `peer`, and the parent was told. */
+void skip_gained(struct node *node, const struct peer *peer);
+
+/* A child continues after `from`, and numbers after that were skipped here:
+ * have them sent again. Returns whether. */
+bool skip_feed_again(struct node *node, struct stream *stream, uint64_t from);
+
+/* Handle SKIP from the parent. Returns 0 or an error. */
+int skip_take(struct node *node,
+              struct stream *stream,
+              const struct frame *frame);
+
+/* Front-end: send a packet to the members `ranks` only (10.7). The payload is
+ * taken on success. Returns as downward_send(), or -EINVAL. */
+int skip_send_to(struct node *node,
+                 struct stream *stream,
+                 struct frame *frame,
+                 const uint32_t *ranks,
+                 size_t count);
 
 /* ---- downward_filter.c ---- */
 

@@ -515,6 +515,10 @@ void upward_orphaned(struct node *node, struct stream *stream, uint32_t parent)
     memset(&stream->up.late_credit, 0, sizeof(stream->up.late_credit));
     downward_orphaned(node, stream);
     settle_orphaned(stream);
+    if (stream->definition.id == 0) {
+        node->claims = 0;
+        node->gained_at = 1;
+    }
     upward_hold(stream, false);
     stream->kind->orphaned(node, stream, parent);
 }

@@ -126,6 +126,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_PROBED:
     case FRAME_EXPEL:
     case FRAME_FINAL:
+    case FRAME_SKIP:
     case FRAME_STATUS:
     case FRAME_INJECT:
         return !to_parent;

@@ -291,6 +291,7 @@ static bool is_of_stream(const struct field *field, const struct frame *frame)
     case FRAME_RESUME:
     case FRAME_CLAIM:
     case FRAME_FINAL:
+    case FRAME_SKIP:
     case FRAME_EXPEL:
         return frame->stream == field->stream;
     case FRAME_CONTROL:
