@@ -79,6 +79,7 @@ void downward_pump_child(struct node *node,
             credit_spend(&branch->down, frame_len(next));
         }
         skip_send(node, stream, branch, peer);
+        branch->unasked += frame_len(next);
         frame = frame_ref(next);
         frame.behind = behind > UINT32_MAX ? UINT32_MAX : (uint32_t)behind;
         branch->cursor++;

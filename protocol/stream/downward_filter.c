@@ -83,6 +83,8 @@ void downward_run(struct node *node, struct stream *stream)
         settle_update(node, stream);
     else if (stream->settle.hurried > stream->settle.settled.number)
         upward_run(node, stream);
+    if (stream->applied < stream->pending_count)
+        skip_flush(node, stream);
     if (stream->pending_count > 0 || stream->closing)
         downward_pending(node, stream);
 }

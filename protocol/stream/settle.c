@@ -5,8 +5,6 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* Send a claim at once when this many bytes have arrived since the last. */
-
 /* The branch of `slot` if it has members and a child; else NULL. */
 static const struct branch *branch_at(const struct node *node,
                                       const struct stream *stream,

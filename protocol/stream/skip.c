@@ -31,7 +31,7 @@ void skip_send(struct node *node,
         behind = branch->cursor - stable;
     node_send(node, peer,
               msg_skip_encode(&(struct msg_skip){
-                  .flags = branch->skipped_bytes >= CLAIM_BYTES ? FRAME_ASK : 0,
+                  .flags = branch->unasked >= CLAIM_BYTES ? FRAME_ASK : 0,
                   .stream = stream->definition.id,
                   .claims = peer->claims,
                   .count = branch->skipped,
@@ -39,7 +39,8 @@ void skip_send(struct node *node,
                   .number = branch->cursor,
               }));
     branch->skipped = 0;
-    branch->skipped_bytes = 0;
+    if (branch->unasked >= CLAIM_BYTES)
+        branch->unasked = 0;
 }
 
 void skip_note(struct node *node,
@@ -51,11 +52,10 @@ void skip_note(struct node *node,
     node->skips = true;
     branch->cursor++;
     branch->skipped++;
-    branch->skipped_bytes +=
-        frame->type == FRAME_SKIP && (frame->flags & FRAME_ASK)
-            ? CLAIM_BYTES
-            : frame_len(frame);
-    if (branch->skipped_bytes >= CLAIM_BYTES || branch->skipped == LIMIT_SKIPS)
+    branch->unasked += frame->type == FRAME_SKIP && (frame->flags & FRAME_ASK)
+                           ? CLAIM_BYTES
+                           : frame_len(frame);
+    if (branch->unasked >= CLAIM_BYTES || branch->skipped == LIMIT_SKIPS)
         skip_send(node, stream, branch, peer);
 }
 
@@ -87,7 +87,6 @@ void skip_reconsider(struct node *node, struct peer *peer)
         if (from >= branch->cursor)
             continue;
         branch->skipped -= (uint32_t)(branch->cursor - from);
-        branch->skipped_bytes = 0;
         branch->cursor = from;
     }
 }
@@ -144,15 +143,15 @@ static void skip_queue(struct node *node,
                        struct stream *stream,
                        const struct msg_skip *skip)
 {
-    struct frame hole = {.type = FRAME_SKIP,
-                         .flags = skip->flags & FRAME_ASK,
-                         .stream = stream->definition.id};
+    struct frame hole = {.type = FRAME_SKIP, .stream = stream->definition.id};
 
     node->skips = true;
     while (stream->down.last < skip->number) {
         hole.number =
             node->role == NODE_BACKEND ? skip->number : stream->down.last + 1;
         stream->down.last = hole.number;
+        if (hole.number == skip->number)
+            hole.flags = skip->flags & FRAME_ASK;
         if (fifo_push(&stream->down.in, &hole, 0) < 0)
             node->failed = true;
     }

@@ -24,7 +24,7 @@ struct branch {
     bool fed;         /* it gets the packets after the cursor */
     uint64_t cursor;  /* the last packet sent to it (10.4) ... */
     uint32_t skipped; /* ... or skipped: so many, not told yet (10.7) */
-    uint64_t skipped_bytes; /* ... and of how many bytes */
+    uint64_t unasked; /* bytes passed since a SKIP asked for claims (10.7) */
     struct credit down;
     struct debit up;
     struct debit late; /* of LATE packets (3.4) */
