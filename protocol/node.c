@@ -102,6 +102,7 @@ void node_free(struct node *node)
     payload_free(node->table);
     ranks_fini(&node->backends);
     payload_free(node->filter.parameters);
+    payload_free(node->filter.to);
     node_free_spare(node);
     ranks_fini(&node->lost);
     ranks_fini(&node->astray);

@@ -94,7 +94,15 @@ void skip_reconsider(struct node *node, struct peer *peer)
 /* Whether this node lacks packets after `from` that may be for new members. */
 static bool may_lack(const struct stream *stream, uint64_t from)
 {
-    return stream->definition.id != 0 && feed_skips(&stream->down.feed, from);
+    const struct fifo *in = &stream->down.in;
+
+    if (stream->definition.id == 0 || !stream_is_replayable(stream))
+        return false;
+    for (uint32_t i = 0; i < in->count; i++)
+        if (fifo_at(in, i)->frame.type == FRAME_SKIP &&
+            fifo_at(in, i)->frame.number > from)
+            return true; /* it waits behind a filter call */
+    return feed_skips(&stream->down.feed, from);
 }
 
 bool skip_feed_again(struct node *node, struct stream *stream, uint64_t from)
@@ -185,7 +193,8 @@ int skip_take(struct node *node,
         launch_end(node, "a packet is missing before one that came");
         return 0;
     }
-    if (!is_informed(node, skip.claims)) {
+    /* if filters renumber, nothing is sent again (5.5) */
+    if (stream_is_replayable(stream) && !is_informed(node, skip.claims)) {
         downward_ask(node, stream);
         return 0;
     }
