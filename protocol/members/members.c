@@ -389,6 +389,7 @@ static void update_below(struct node *node, struct peer *peer)
 {
     struct branch *zero = stream_branch(node->streams[0], peer->slot);
     struct ranks gained = {0}, lost = {0};
+    bool gains;
 
     if (!zero || ranks_copy(&gained, &zero->claim.members) < 0 ||
         ranks_subtract(&gained, &peer->below) < 0 ||
@@ -398,7 +399,9 @@ static void update_below(struct node *node, struct peer *peer)
         ranks_copy(&zero->members, &zero->claim.members) < 0)
         node->failed = true;
     peer->claims++;
-    skip_reconsider(node, peer);
+    gains = gained.count > 0;
+    if (gains)
+        skip_reconsider(node, peer);
     node->shifted |= lost.count > 0 || gained.count > 0;
     if (lost.count > 0 && !node->failed)
         member_trim(node, peer);
@@ -407,7 +410,8 @@ static void update_below(struct node *node, struct peer *peer)
     if (node->role == NODE_FRONTEND)
         cover_update(node);
     settle_update(node, node->streams[0]);
-    skip_gained(node, peer);
+    if (gains)
+        skip_gained(node, peer);
     ranks_fini(&gained);
     ranks_fini(&lost);
 }

@@ -349,8 +349,8 @@ void skip_send(struct node *node,
                struct peer *peer);
 void skip_flush(struct node *node, struct stream *stream);
 
-/* A claim on stream 0 of `peer` was read: what it was not told yet is not
- * skipped, as its members may be others now. */
+/* Back-ends were gained below `peer`: what it was not told yet is not skipped,
+ * as it may be for these. */
 void skip_reconsider(struct node *node, struct peer *peer);
 
 /* Members were gained below `peer`, and the parent was told. */
