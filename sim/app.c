@@ -210,19 +210,22 @@ int sim_send_to(struct sim *sim,
                 uint32_t stream,
                 const uint32_t *ranks,
                 size_t count,
-                int number)
+                struct payload *payload)
 {
     struct event event = {
         .type = EVENT_SEND,
         .stream = stream,
         .to = ranks,
         .to_count = count,
-        .frame = {.type = FRAME_DATA, .tag = 100},
+        .frame = {.type = FRAME_DATA, .tag = 100, .payload = payload},
     };
+    struct frame sent = frame_ref(&event.frame);
+    int r = ask_node(sim, 0, &event, NULL, "send to some on");
 
-    if (packet_pack(&event.frame.payload, "%d", number) < 0)
-        return -ENOMEM;
-    return ask_node(sim, 0, &event, NULL, "send to some on");
+    if (r == 0 && sim->watch.sent)
+        sim->watch.sent(sim, 0, stream, &sent, sim->watch.arg);
+    frame_fini(&sent);
+    return r;
 }
 
 int sim_send_bytes(struct sim *sim, uint32_t index, uint32_t stream, size_t len)

@@ -270,12 +270,13 @@ int sim_send(struct sim *sim,
              const char *format,
              ...);
 
-/* Front-end: send one number to these members only. */
+/* Front-end: send `payload`, which is taken, to these members only, if there is
+ * credit now. */
 int sim_send_to(struct sim *sim,
                 uint32_t stream,
                 const uint32_t *ranks,
                 size_t count,
-                int number);
+                struct payload *payload);
 
 /* Send `len` bytes as an array of char, if there is credit now. */
 int sim_send_bytes(struct sim *sim,
