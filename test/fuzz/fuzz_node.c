@@ -21,6 +21,7 @@
 #include "protocol/stream/total.h"
 #include "protocol/stream/waves.h"
 #include "protocol/watch/rows.h"
+#include "wire/destinations.h"
 #include "wire/fifo.h"
 #include "wire/limits.h"
 #include "wire/packet.h"
@@ -574,8 +575,7 @@ static void make_adoption(struct play *play, struct frame *frame)
     ranks_fini(&ranks);
 }
 
-/* A packet of a stream of whole waves, nearly valid, to get deep into the node.
- * */
+/* A packet of a stream of whole waves, nearly valid, to get deep. */
 static void make_exact(struct play *play, uint8_t what, struct frame *frame)
 {
     frame->type = FRAME_DATA;
@@ -623,7 +623,33 @@ static void make_farewell(struct play *play, uint8_t what, struct frame *frame)
                      lens[0]) == 0);
 }
 
-/* The other frames of streams with a guarantee (PROTOCOL 16, 17). */
+/* SKIP, or a packet for some members, nearly valid. */
+static void make_some(struct play *play, uint8_t what, struct frame *frame)
+{
+    struct payload *packet = NULL;
+    struct ranks to = {0};
+
+    frame->count = (uint32_t)number(&play->in);
+    frame->number = number(&play->in);
+    if (what & 8) {
+        frame->type = FRAME_SKIP;
+        frame->flags = what & 16 ? FRAME_ASK : 0;
+        frame->tag = (int32_t)number(&play->in);
+        frame->origin = (uint32_t)number(&play->in);
+        return;
+    }
+    frame->type = FRAME_DATA;
+    frame->flags = FRAME_SOME | (what & 32 ? FRAME_EMPTY : 0);
+    packet = raw_payload(play, what & 16);
+    some_ranks(play, &to);
+    must(destinations_add(&frame->payload, packet, &to) == 0);
+    payload_free(packet);
+    ranks_fini(&to);
+    frame->payload->bytes[number(&play->in) % frame->payload->len] ^=
+        byte(&play->in);
+}
+
+/* The other frames of streams with a guarantee, and SKIP. */
 static void make_guaranteed(struct play *play, struct frame *frame)
 {
     uint8_t what = byte(&play->in);
@@ -655,6 +681,9 @@ static void make_guaranteed(struct play *play, struct frame *frame)
         break;
     case 4:
         make_total(play, what, frame);
+        break;
+    case 5:
+        make_some(play, what, frame);
         break;
     default:
         make_exact(play, what, frame);
@@ -779,7 +808,9 @@ static void application_asks(struct play *play, uint8_t what)
     struct event event = {
         .type = types[what % 10],
         .stream = what / 10u % STREAMS,
+        .to_count = what % 6u,
     };
+    uint32_t to[] = {12, 14, 13, 12, what};
 
     if (what == 255 && !play->alone)
         event.type = EVENT_SHUTDOWN;
@@ -792,6 +823,7 @@ static void application_asks(struct play *play, uint8_t what)
     if (event.type == EVENT_SEND || event.type == EVENT_PARAMETERS) {
         event.frame.tag = what;
         event.frame.payload = raw_payload(play, what & 0x40 ? 100000 : what);
+        event.to = what & 0x80 ? to : NULL;
     }
     if (event.type == EVENT_TAKEN) {
         if (!fifo_peek(&play->delivered[event.stream]))
