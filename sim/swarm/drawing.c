@@ -37,6 +37,7 @@
 #define DRAWING_JOINED   UINT64_C(0x701ed)
 #define DRAWING_REFUSALS UINT64_C(0x4ef05e)
 #define DRAWING_LEAVERS  UINT64_C(0x1ea7e5)
+#define DRAWING_SOME     UINT64_C(0x503e)
 
 /* How long a sync that is to follow a join waits for the joiner's report. */
 #define DRAWING_WITHIN_MS 500
@@ -67,6 +68,7 @@ struct drawing {
     struct random joined;
     struct random refusals;
     struct random leavers;
+    struct random some;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -85,6 +87,7 @@ struct drawing {
     bool refuses;      /* a node may refuse a stream's parameters */
     bool liars;        /* back-ends may send forbidden frames */
     bool parts;        /* back-ends leave together */
+    bool selects;      /* packets for some members */
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
     bool greets; /* a packet and a sync follow a join */
@@ -329,6 +332,9 @@ static void draw_open(struct drawing *drawing)
     draw_filter(drawing, &step);
     if (drawing->unasked && random_chance(&drawing->chatters, 50))
         step.numbers[2] = COP_TIME_OUT;
+    if (drawing->selects && random_chance(&drawing->some, 70))
+        step.numbers[2] =
+            random_chance(&drawing->some, 70) ? COP_DO_NOT_WAIT : COP_TIME_OUT;
     /* With two such streams, members that answer with more than a window, one
      * on each stream, wait for each other: not the network's fault. */
     if (drawing->narrow && drawing->aligned && step.numbers[2] == 0)
@@ -355,6 +361,33 @@ static uint32_t draw_stream(struct drawing *drawing)
     uint32_t stream = draw_number(drawing, 1, drawing->streams);
 
     return drawing->closed >> stream & 1 ? 0 : stream;
+}
+
+/* Up to five packets for one member, or for some. With its own source. */
+static void draw_selected(struct drawing *drawing)
+{
+    struct random *random = &drawing->some;
+    uint32_t stream = (uint32_t)random_between(random, 1, drawing->streams);
+
+    for (uint64_t i = random_between(random, 0, 5);
+         i > 0 && !(drawing->closed >> stream & 1) &&
+         drawing->sent[stream] < TRAFFIC_PACKETS - 2;
+         i--) {
+        size_t index = random_between(random, 1, drawing->tree.count - 1);
+        struct schedule_step step = {
+            .verb = SCHEDULE_SEND_TO,
+            .numbers = {stream, (uint32_t)random_between(random, 0, 3)},
+        };
+
+        drawing->sent[stream]++;
+        if (random_chance(random, 50))
+            step.members = draw_members(
+                drawing, (uint32_t)random_between(random, 1, 1000));
+        else
+            ranks_add(&step.members, drawing->tree.nodes[index].rank,
+                      drawing->tree.nodes[index].rank);
+        schedule_add(drawing->out, &step);
+    }
 }
 
 static void draw_traffic(struct drawing *drawing)
@@ -665,6 +698,8 @@ static void draw_rounds(struct drawing *drawing)
 
         for (uint32_t step = 0; step < steps; step++) {
             draw_traffic(drawing);
+            if (drawing->selects)
+                draw_selected(drawing);
             draw_nuisance(drawing);
             if (drawing->faulty) {
                 draw_deaths(drawing);
@@ -736,6 +771,8 @@ void schedule_draw(struct schedule *out,
     drawing.greets = random_chance(&drawing.joined, 70);
     random_seed(&drawing.leavers, seed ^ DRAWING_LEAVERS);
     drawing.parts = random_chance(&drawing.leavers, 20);
+    random_seed(&drawing.some, seed ^ DRAWING_SOME);
+    drawing.selects = random_chance(&drawing.some, 30);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

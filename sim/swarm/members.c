@@ -265,10 +265,11 @@ void traffic_sent(struct traffic *traffic,
     struct cop_value value;
     uint32_t epoch, sent, answers;
 
-    if (index == 0 && stream)
-        stream->given++;
-    if (index == 0 && stream && members_read(frame, &sent, &answers) == 0)
+    if (index == 0 && stream && members_read(frame, &sent, &answers) == 0) {
+        stream->given = sent;
+        stream->is_given[sent] = true;
         stream->sent_in[sent] = node_epoch(sim_node(sim, 0), id);
+    }
     if (index > 0 && stream)
         ranks_add(&stream->senders, rank, rank);
     if (index > 0 && stream && traffic_is_total(stream)) {

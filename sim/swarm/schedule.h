@@ -47,6 +47,7 @@
     X(SCHEDULE_CHATTER, "chatter", "stream", "every", "times", "members")      \
     X(SCHEDULE_OPENED, "opened")                                               \
     X(SCHEDULE_SEND, "send", "stream", "answers")                              \
+    X(SCHEDULE_SEND_TO, "send_to", "stream", "answers", "members")             \
     X(SCHEDULE_PARAMETERS, "parameters", "stream", "value")                    \
     X(SCHEDULE_CLOSE, "close", "stream")                                       \
     X(SCHEDULE_SYNC, "sync")                                                   \

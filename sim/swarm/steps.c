@@ -223,6 +223,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_REFUSE:
     case SCHEDULE_OPEN:
     case SCHEDULE_SEND:
+    case SCHEDULE_SEND_TO:
     case SCHEDULE_PARAMETERS:
     case SCHEDULE_CLOSE:
     case SCHEDULE_POISON:

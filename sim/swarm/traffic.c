@@ -178,19 +178,61 @@ static bool open_stream(struct traffic *traffic,
     return r == 0;
 }
 
+static struct payload *pack_down(const struct traffic_stream *stream,
+                                 uint32_t number,
+                                 uint32_t answers)
+{
+    struct payload *payload = NULL;
+
+    packet_pack(&payload, "%ud %ud %ac", number, answers, traffic_ballast,
+                (uint32_t)(stream->big ? TRAFFIC_BIG : 0));
+    return payload;
+}
+
 static bool send_down(struct traffic_stream *stream,
                       struct sim *sim,
                       uint32_t answers)
 {
-    struct payload *payload = NULL;
-
     if (stream->sent_down + 1 >= TRAFFIC_PACKETS)
         return false;
     stream->sent_down++;
-    packet_pack(&payload, "%ud %ud %ac", stream->sent_down, answers,
-                traffic_ballast, (uint32_t)(stream->big ? TRAFFIC_BIG : 0));
     stream->epoch_of[stream->sent_down] = stream->epoch;
-    sim_post(sim, 0, stream->id, 100, payload);
+    sim_post(sim, 0, stream->id, 100,
+             pack_down(stream, stream->sent_down, answers));
+    return true;
+}
+
+/* Send a packet for those of the step's members that are members now. */
+static bool send_to(struct traffic_stream *stream,
+                    struct sim *sim,
+                    const struct schedule_step *step)
+{
+    const struct ranks *now = node_members(sim_node(sim, 0), stream->id);
+    uint32_t number = stream->sent_down + 1, rank = RANK_NONE;
+    struct ranks to = {0};
+    uint32_t *list;
+    size_t count = 0;
+    int r = -ENODEV;
+
+    if (number >= TRAFFIC_PACKETS || sim_unsent(sim, 0) > 0 || !now ||
+        stream->model.sync == COP_WAIT_FOR_ALL)
+        return false;
+    ranks_copy(&to, now);
+    ranks_intersect(&to, &step->members);
+    list = memory_new((ranks_size(&to) + 1) * sizeof(*list));
+    while ((rank = ranks_after(&to, rank)) != RANK_NONE)
+        list[count++] = rank;
+    stream->epoch_of[number] = stream->epoch;
+    if (count > 0)
+        r = sim_send_to(sim, stream->id, list, count,
+                        pack_down(stream, number, step->numbers[1]));
+    free(list);
+    if (r < 0) {
+        ranks_fini(&to);
+        return false;
+    }
+    stream->sent_down = number;
+    stream->to[number] = to;
     return true;
 }
 
@@ -211,6 +253,8 @@ bool traffic_take(struct traffic *traffic,
         return false;
     if (step->verb == SCHEDULE_SEND)
         return send_down(stream, sim, number);
+    if (step->verb == SCHEDULE_SEND_TO)
+        return send_to(stream, sim, step);
     if (step->verb == SCHEDULE_PARAMETERS)
         return sim_parameters(sim, stream->id, "%d", (int)number) == 0;
     if (step->verb == SCHEDULE_POISON) {
@@ -250,6 +294,24 @@ static void find_living(const struct sim *sim,
     }
 }
 
+static bool is_for(const struct traffic_stream *stream,
+                   uint32_t number,
+                   uint32_t rank)
+{
+    return stream->is_given[number] && (stream->to[number].count == 0 ||
+                                        ranks_has(&stream->to[number], rank));
+}
+
+/* The last packet up to `upto` that is for `rank`; 0: none. */
+static uint32_t last_for(const struct traffic_stream *stream,
+                         uint32_t upto,
+                         uint32_t rank)
+{
+    while (upto > 0 && !is_for(stream, upto, rank))
+        upto--;
+    return upto;
+}
+
 /* Check that each living member that was one when the sync began, joiners too,
  * has taken all packets, and that its answers have come. */
 static void check_answers(const struct traffic *traffic,
@@ -260,12 +322,13 @@ static void check_answers(const struct traffic *traffic,
     uint32_t rank = RANK_NONE;
 
     while ((rank = ranks_after(living, rank)) != RANK_NONE) {
+        uint32_t last = last_for(stream, stream->sent_down, rank);
+
         if (!ranks_has(&stream->promised, rank))
             continue;
-        if (stream->last[rank] != stream->sent_down &&
-            stream->given > stream->entered[rank])
+        if (stream->last[rank] != last && last > stream->entered[rank])
             sim_fail(sim, "%u lives and has taken %u of %u on stream %u", rank,
-                     stream->last[rank], stream->sent_down, stream->id);
+                     stream->last[rank], last, stream->id);
         else if (stream->due[rank] > 0 && !ranks_has(&traffic->leavers, rank) &&
                  !answers_has(&stream->answers, rank, stream->due[rank] - 1))
             sim_fail(sim, "%u lives, and a sync of stream %u lacks its answer",
@@ -311,8 +374,8 @@ static void check_stream(const struct traffic *traffic,
     ranks_fini(&living);
 }
 
-/* Check that a member gets every packet once, in order, and in the epoch in which
- * it was sent: so that its answer is in one wave with those of the others. */
+/* Check that a member gets every packet for it, and no other, once, in order, and
+ * in the epoch in which it was sent: so that its answer is in one wave with those of the others. */
 static void take_down(struct sim *sim,
                       struct traffic_stream *stream,
                       uint32_t index,
@@ -323,18 +386,23 @@ static void take_down(struct sim *sim,
     uint32_t rank = sim_rank(sim, index);
     uint64_t since_ms;
     uint32_t number = 0;
-    uint32_t count;
+    uint32_t count, before;
 
     if (members_read(frame, &number, &count) < 0)
         return; /* its receiver reports it */
-    if (stream->first[rank] == 0)
+    before = number > 0 ? last_for(stream, number - 1, rank) : 0;
+    if (!is_for(stream, number, rank))
+        sim_fail(sim, "%u took packet %u of stream %u, for others", rank,
+                 number, stream->id);
+    if (stream->first[rank] == 0) {
         stream->first[rank] = number;
-    else if (number != stream->last[rank] + 1)
+        if (before > 0 && (!stream->grow || before > stream->entered[rank]))
+            sim_fail(sim, "%u took packet %u of stream %u first", rank, number,
+                     stream->id);
+    } else if (number <= stream->last[rank] || before != stream->last[rank]) {
         sim_fail(sim, "%u took packet %u of stream %u after %u", rank, number,
                  stream->id, stream->last[rank]);
-    if (stream->first[rank] != 1 && !stream->grow)
-        sim_fail(sim, "%u took packet %u of stream %u first", rank, number,
-                 stream->id);
+    }
     stream->last[rank] = number;
     if (epoch < stream->sent_in[number] && !stream->closed &&
         !stream->closing && !node_is_filtering(node, &filtering, &since_ms))
@@ -899,6 +967,8 @@ void traffic_fini(struct traffic *traffic)
         ranks_fini(&stream->losers);
         ranks_fini(&stream->members);
         ranks_fini(&stream->senders);
+        for (uint32_t number = 0; number <= TRAFFIC_PACKETS; number++)
+            ranks_fini(&stream->to[number]);
         free(stream->first);
         free(stream->last);
         free(stream->answered);

@@ -1,7 +1,7 @@
 /* traffic.h - the streams of one world: their packets, and checks of these.
  *
- * Promises: every living member gets every packet once, in order, and is told
- * once that a stream is closed; everything that it sent before it settled a
+ * Promises: every living member gets every packet that is for it once, in order,
+ * and is told once that a stream is closed; everything that it sent before it settled a
  * sync's marker has arrived when the sync returns, as model.h defines; no node
  * holds more than its credit. */
 #pragma once
@@ -64,9 +64,12 @@ struct traffic_stream {
     uint32_t redos;
     uint32_t epoch;
     uint32_t sent_down;
-    uint32_t given;        /* how many of these the machine has accepted */
+    uint32_t given;        /* the last of these that the machine accepted */
     struct ranks promised; /* the members when the last sync began */
     struct ranks losers;   /* nodes whose packets may be lost */
+    bool is_given[TRAFFIC_PACKETS + 1];
+    struct ranks to[TRAFFIC_PACKETS + 1]; /* packets for some: whom; for all:
+                                             none (PROTOCOL 10.7) */
     uint32_t epoch_of[TRAFFIC_PACKETS + 1];
     uint32_t sent_in[TRAFFIC_PACKETS + 1]; /* the machine's epoch */
     uint32_t begun[MODEL_EPOCHS]; /* the machine's epoch, by sync; markers for

@@ -36,6 +36,7 @@
 #define SEND3                                                                  \
     "+20 send stream=1 answers=1\n+20 send stream=1 answers=1\n"               \
     "+20 send stream=1 answers=1\n"
+#define SEND_TO "+20 send_to stream=1 answers=1 members=4\n"
 #define SYNC    "+20 sync\n"
 #define LIE     "+20 lie node=3 in=0 frame=0\n"
 #define CHATTER "+0 opened\n+0 chatter stream=1 every=3 times=60 members=all\n"
@@ -107,8 +108,19 @@ static struct node *machine(struct sim *sim, uint32_t index)
 #define CONTROLS(rank, what)                                                   \
     (SENDS(rank, CONTROL) && action->frame.tag == CONTROL_##what)
 
+/* A packet for one back-end, wire/destinations.h. */
+static void be_for_3(struct payload *payload)
+{
+    unsigned char *pair = payload->bytes + payload->len - 12;
+
+    pair[3] = pair[7] = 3;
+}
+
 DEFECT(lose_down, DOWN, return SIM_DROP)
 DEFECT(repeat_down, DOWN, return SIM_TWICE)
+DEFECT(misdirects,
+       SENDS(0, DATA) && action->frame.flags & FRAME_SOME,
+       be_for_3(action->frame.payload))
 DEFECT(lose_up, UP, return SIM_DROP)
 DEFECT(repeat_up, UP, return SIM_TWICE)
 DEFECT(empties_down, DOWN, frame_fini(&action->frame))
@@ -372,6 +384,7 @@ static const struct oracle_case cases[] = {
     {CALM VALUES KILL1 SEND3 SYNC, lie_settled, 0,
      "3 lives and has taken 0 of 3"},
     {CALM VALUES SEND3 SYNC, empties_down, 1, "3 took a packet that nobody"},
+    {CALM LARGE SEND_TO SYNC, misdirects, 0, "3 took packet 1 of stream 1, fo"},
     /* upwards: no packet missing or twice, in its wave, the count right */
     {CALM VALUES SEND3 SYNC, empties_up, 1, "took what no filter makes"},
     {CALM VALUES SEND3 SYNC, strays, 1, "of stream 9, which is not open"},
