@@ -567,10 +567,10 @@ COP_API int cop_stream_send_packet(struct cop_stream *stream,
  * of each of the others.
  *
  * Returns as cop_stream_send(), or:
- *   -EINVAL    no rank is given; or one was never a member of the stream, such
- *              as the front-end's, a commnode's, or one that no node has; or
- *              the stream is COP_WAIT_FOR_ALL; nothing was queued
- *   -ENODEV    none of these members is alive. Members that were lost
+ *   -EINVAL    no rank is given; or one is no member of the stream, such as
+ *              the front-end's, a commnode's, or one that no node has; or the
+ *              stream is COP_WAIT_FOR_ALL; nothing was queued
+ *   -ENODEV    none of them is alive. Back-ends that were lost
  *              (COP_EVENT_BACKEND_LOST) are left out if others are
  *   -EPERM     this is no front-end */
 COP_API int cop_stream_send_to(struct cop_stream *stream,
