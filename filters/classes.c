@@ -6,36 +6,13 @@
  * has. The class with most members is first; among others of one size, the one
  * with the lower values. Packets between nodes are the same with a head
  * "%auc": a mark, and whether each value is an array. */
+#include "filters/classes.h"
 #include "filters/rows.h"
-
-static const unsigned char mark[] = {'c', 'l', 's', 1};
-
-/* Values of a packet besides those of the classes: head, sizes, ranks. */
-#define OTHERS 3
-
-/* One value of all classes of an input. */
-struct column {
-    enum cop_type type;
-    bool is_array;
-    const void *data;
-    uint64_t *starts; /* of each class, and the end; NULL: one element each */
-};
-
-/* A packet as read. */
-struct input {
-    uint32_t rank; /* that it came from */
-    const struct cop_packet *packet;
-    struct column columns[COP_VALUES_MAX];
-    int column_count;
-    uint32_t class_count;
-    const uint32_t *sizes;
-    const uint32_t *ranks;
-};
 
 /* One class of an input. */
 struct class
 {
-    const struct input *input;
+    const struct classes_input *input;
     uint64_t index;
     const uint32_t *ranks;
     uint32_t size;
@@ -50,7 +27,7 @@ struct merged {
 
 struct merging {
     struct cop_filter_call *call;
-    struct input *inputs;
+    struct classes_input *inputs;
     size_t input_count;
     struct class *classes;
     size_t class_count;
@@ -63,164 +40,22 @@ struct merging {
     int value_count;
 };
 
-/* ---- reading ---- */
-
-static int fail_damaged(const struct merging *merging,
-                        const struct input *input)
-{
-    return cop_filter_fail(merging->call,
-                           "the classes from rank %u (\"%s\") are damaged",
-                           input->rank, cop_packet_format(input->packet));
-}
-
-/* Read the packet of a back-end: one class of one member. */
-static int read_own(const struct merging *merging,
-                    struct input *input,
-                    const struct cop_value *values,
-                    int count)
-{
-    int needed = OTHERS;
-
-    input->column_count = count;
-    input->class_count = 1;
-    input->sizes = NULL;
-    input->ranks = &input->rank;
-    for (int i = 0; i < count; i++) {
-        struct column *column = &input->columns[i];
-
-        *column = (struct column){.type = values[i].type,
-                                  .is_array = values[i].shape != COP_SCALAR,
-                                  .data = values[i].data};
-        needed += column->is_array ? 2 : 1;
-        if (!column->is_array)
-            continue;
-        column->starts = calloc(2, sizeof(*column->starts));
-        if (!column->starts)
-            return -ENOMEM;
-        column->starts[1] = values[i].count;
-    }
-    if (needed > COP_VALUES_MAX)
-        return cop_filter_fail(merging->call,
-                               "the packet from rank %u has the format \"%s\": "
-                               "that are too many values; an array counts "
-                               "twice, and at most %d are possible",
-                               input->rank, cop_packet_format(input->packet),
-                               COP_VALUES_MAX - OTHERS);
-    return 0;
-}
-
-/* A list of numbers, one for each class; NULL if `value` is none. */
-static const uint32_t *read_list(const struct cop_value *value, uint64_t count)
-{
-    return value->type == COP_UINT32 && value->shape == COP_ARRAY &&
-                   value->count == count
-               ? value->data
-               : NULL;
-}
-
-/* Read the column of an array, whose lengths are in the value behind it. */
-static int read_lengths(const struct merging *merging,
-                        const struct input *input,
-                        struct column *column,
-                        const struct cop_value *value)
-{
-    const uint32_t *lengths = read_list(value + 1, input->class_count);
-    uint64_t sum = 0;
-
-    if (!lengths)
-        return fail_damaged(merging, input);
-    column->starts =
-        calloc((size_t)input->class_count + 1, sizeof(*column->starts));
-    if (!column->starts)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < input->class_count; i++) {
-        sum += lengths[i];
-        column->starts[i + 1] = sum;
-    }
-    return sum == value->count ? 0 : fail_damaged(merging, input);
-}
-
-/* Read a packet of classes: behind its head, the columns, sizes and ranks. */
-static int read_classes(const struct merging *merging,
-                        struct input *input,
-                        const struct cop_value *values,
-                        int count)
-{
-    const unsigned char *arrays =
-        (const unsigned char *)values[0].data + sizeof(mark);
-    uint64_t members = 0;
-    int at = 1, r = 0;
-
-    if (count < OTHERS ||
-        values[0].count > sizeof(mark) + COP_VALUES_MAX - OTHERS ||
-        values[count - 2].count > UINT32_MAX)
-        return fail_damaged(merging, input);
-    input->column_count = (int)(values[0].count - sizeof(mark));
-    input->class_count = (uint32_t)values[count - 2].count;
-    input->sizes = read_list(&values[count - 2], input->class_count);
-    input->ranks = read_list(&values[count - 1], values[count - 1].count);
-    if (!input->sizes || !input->ranks)
-        return fail_damaged(merging, input);
-    for (uint32_t i = 0; i < input->class_count; i++) {
-        members += input->sizes[i];
-        if (input->sizes[i] == 0)
-            return fail_damaged(merging, input);
-    }
-    if (members != values[count - 1].count)
-        return fail_damaged(merging, input);
-    for (int i = 0; r == 0 && i < input->column_count; i++) {
-        struct column *column = &input->columns[i];
-
-        if (at + (arrays[i] ? 2 : 1) > count - 2)
-            return fail_damaged(merging, input);
-        *column = (struct column){.type = values[at].type,
-                                  .is_array = arrays[i] != 0,
-                                  .data = values[at].data};
-        if (values[at].shape != COP_ARRAY ||
-            (!column->is_array && values[at].count != input->class_count))
-            return fail_damaged(merging, input);
-        if (column->is_array)
-            r = read_lengths(merging, input, column, &values[at]);
-        at += column->is_array ? 2 : 1;
-    }
-    return r == 0 && at != count - 2 ? fail_damaged(merging, input) : r;
-}
-
-static bool has_head(const struct cop_value *values, int count)
-{
-    return count > 0 && values[0].type == COP_UCHAR &&
-           values[0].shape == COP_ARRAY && values[0].count >= sizeof(mark) &&
-           memcmp(values[0].data, mark, sizeof(mark)) == 0;
-}
-
 /* Read one more input. */
-static int read_input(struct merging *merging,
+static int next_input(struct merging *merging,
                       const struct cop_packet *packet,
                       uint32_t rank)
 {
-    struct input *input = &merging->inputs[merging->input_count++];
-    struct cop_value values[COP_VALUES_MAX];
-    int count = cop_packet_value_count(packet);
-
-    input->rank = rank;
-    input->packet = packet;
-    if (count < 0)
-        return cop_filter_fail(merging->call,
-                               "the packet from rank %u cannot be read: %s",
-                               rank, strerror(-count));
-    for (int i = 0; i < count; i++)
-        cop_packet_value(packet, (size_t)i, &values[i]);
-    return has_head(values, count) ? read_classes(merging, input, values, count)
-                                   : read_own(merging, input, values, count);
+    return classes_input(
+        merging->call, &merging->inputs[merging->input_count++], packet, rank);
 }
 
 /* Check that all inputs have the same types. */
 static int match_inputs(const struct merging *merging)
 {
-    const struct input *first = &merging->inputs[0];
+    const struct classes_input *first = &merging->inputs[0];
 
     for (size_t i = 1; i < merging->input_count; i++) {
-        const struct input *input = &merging->inputs[i];
+        const struct classes_input *input = &merging->inputs[i];
         int v = 0;
 
         while (v < first->column_count && v < input->column_count &&
@@ -243,7 +78,7 @@ static int match_inputs(const struct merging *merging)
 
 /* The elements of a class in a column: from `*start`. Returns how many. */
 static uint64_t class_elements(const struct class *class,
-                               const struct column *column,
+                               const struct classes_column *column,
                                uint64_t *start)
 {
     *start = column->starts ? column->starts[class->index] : class->index;
@@ -257,8 +92,8 @@ static int compare_classes(const void *a, const void *b)
     int order = 0;
 
     for (int v = 0; order == 0 && v < x->input->column_count; v++) {
-        const struct column *own = &x->input->columns[v];
-        const struct column *other = &y->input->columns[v];
+        const struct classes_column *own = &x->input->columns[v];
+        const struct classes_column *other = &y->input->columns[v];
         uint64_t i, k;
         uint64_t len = class_elements(x, own, &i);
         uint64_t other_len = class_elements(y, other, &k);
@@ -301,7 +136,7 @@ static int list_classes(struct merging *merging)
     if (!merging->classes || !merging->merged)
         return -ENOMEM;
     for (size_t i = 0; i < merging->input_count; i++) {
-        const struct input *input = &merging->inputs[i];
+        const struct classes_input *input = &merging->inputs[i];
         const uint32_t *ranks = input->ranks;
 
         for (uint32_t k = 0; k < input->class_count; k++) {
@@ -373,7 +208,7 @@ static void *add_array(struct merging *merging,
 /* Append one value of all classes, and the lengths if it is an array. */
 static int add_column(struct merging *merging, int v)
 {
-    const struct column *first = &merging->inputs[0].columns[v];
+    const struct classes_column *first = &merging->inputs[0].columns[v];
     size_t len = rows_len(first->type);
     uint32_t *lengths = NULL;
     uint64_t total = 0, start;
@@ -393,7 +228,7 @@ static int add_column(struct merging *merging, int v)
         return -ENOMEM;
     for (size_t i = 0; i < merging->merged_count; i++) {
         const struct class *class = merging->merged[i].first;
-        const struct column *column = &class->input->columns[v];
+        const struct classes_column *column = &class->input->columns[v];
         uint64_t count = class_elements(class, column, &start);
 
         if (count > 0)
@@ -438,12 +273,12 @@ static int make_output(struct merging *merging,
 
     if (r < 0)
         return r;
-    head = add_array(merging, COP_UCHAR, sizeof(mark) + (uint64_t)columns);
+    head = add_array(merging, COP_UCHAR, CLASSES_MARK + (uint64_t)columns);
     if (!head)
         return -ENOMEM;
-    memcpy(head, mark, sizeof(mark));
+    memcpy(head, classes_mark, CLASSES_MARK);
     for (int v = 0; v < columns; v++)
-        head[sizeof(mark) + (size_t)v] = merging->inputs[0].columns[v].is_array;
+        head[CLASSES_MARK + (size_t)v] = merging->inputs[0].columns[v].is_array;
     r = list_classes(merging);
     if (r == 0)
         r = merge_classes(merging);
@@ -492,7 +327,7 @@ static int classes_filter(void *state, struct cop_filter_call *call)
         return numeric_pass_on(call);
     r = merging_begin(&merging, call, count);
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = read_input(&merging, cop_filter_packet(call, i),
+        r = next_input(&merging, cop_filter_packet(call, i),
                        cop_filter_inlet(call, i));
     if (r == 0)
         r = make_output(&merging, &packet,
@@ -504,9 +339,23 @@ static int classes_filter(void *state, struct cop_filter_call *call)
 
 /* ---- the join form ---- */
 
+/* Packets wait until they are as large as the total: to merge each of n
+ * different ones at once would take n * n steps. */
+#define WAITING_BYTES 4096
+
+struct waiting {
+    struct cop_packet *packet;
+    uint32_t rank;
+};
+
 struct state {
-    struct cop_packet *total; /* NULL: nothing was joined yet */
-    bool is_final;            /* to be packed for the application */
+    struct classes_input pattern; /* the types of all packets, and one packet */
+    struct cop_packet *total;     /* NULL: nothing was merged yet */
+    struct waiting *waiting;
+    size_t waiting_count;
+    size_t waiting_max;
+    size_t waiting_bytes;
+    bool is_final; /* to be packed for the application */
 };
 
 static int classes_init(void **out, struct cop_filter_call *call)
@@ -520,13 +369,69 @@ static int classes_init(void **out, struct cop_filter_call *call)
     return 0;
 }
 
+static void free_waiting(struct state *state)
+{
+    for (size_t i = 0; i < state->waiting_count; i++)
+        cop_packet_free(state->waiting[i].packet);
+    state->waiting_count = 0;
+    state->waiting_bytes = 0;
+}
+
 static void classes_free(void *arg)
 {
     struct state *state = arg;
 
-    if (state)
-        cop_packet_free(state->total);
+    if (!state)
+        return;
+    free_waiting(state);
+    free(state->waiting);
+    cop_packet_free(state->total);
     free(state);
+}
+
+/* Merge the total and what waits, at least one packet, into one packet. */
+static int merge_waiting(const struct state *state,
+                         struct cop_packet **out,
+                         bool is_final)
+{
+    struct merging merging;
+    const struct cop_packet *last = state->total;
+    int r = merging_begin(&merging, NULL, state->waiting_count + 1);
+
+    if (r == 0 && state->total)
+        r = next_input(&merging, state->total, state->pattern.rank);
+    for (size_t i = 0; r == 0 && i < state->waiting_count; i++) {
+        last = state->waiting[i].packet;
+        r = next_input(&merging, last, state->waiting[i].rank);
+    }
+    if (r == 0)
+        r = make_output(&merging, out, cop_packet_tag(last), is_final);
+    merging_end(&merging);
+    return r;
+}
+
+/* Read a packet, and check that it has the types of all others. */
+static int check_types(struct state *state,
+                       const struct cop_packet *packet,
+                       uint32_t rank,
+                       struct cop_filter_call *call)
+{
+    struct merging merging;
+    int r = merging_begin(&merging, call, 2);
+
+    if (r == 0 && state->pattern.packet)
+        merging.inputs[merging.input_count++] = state->pattern;
+    if (r == 0)
+        r = next_input(&merging, packet, rank);
+    if (r == 0)
+        r = match_inputs(&merging);
+    if (r == 0 && !state->pattern.packet) {
+        state->pattern = merging.inputs[0];
+        for (int v = 0; v < state->pattern.column_count; v++)
+            state->pattern.columns[v].starts = NULL;
+    }
+    merging_end(&merging);
+    return r;
 }
 
 static int classes_join(void *arg,
@@ -535,44 +440,50 @@ static int classes_join(void *arg,
 {
     struct state *state = arg;
     struct cop_packet *total;
-    struct merging merging;
     uint32_t rank = cop_packet_origin(packet);
-    int r = merging_begin(&merging, call, 2);
+    int r;
 
     if (rank == UINT32_MAX)
         rank = cop_filter_rank(call);
-    if (r == 0 && state->total)
-        r = read_input(&merging, state->total, cop_filter_rank(call));
-    if (r == 0)
-        r = read_input(&merging, packet, rank);
-    if (r == 0)
-        r = make_output(&merging, &total, cop_packet_tag(packet), false);
-    merging_end(&merging);
+    if (state->waiting_count == state->waiting_max) {
+        size_t max = 2 * state->waiting_max + 8;
+        void *waiting = realloc(state->waiting, max * sizeof(*state->waiting));
+
+        if (!waiting)
+            return -ENOMEM;
+        state->waiting = waiting;
+        state->waiting_max = max;
+    }
+    r = check_types(state, packet, rank, call);
     if (r < 0)
         return r;
+    state->waiting[state->waiting_count++] =
+        (struct waiting){cop_packet_ref(packet), rank};
+    state->waiting_bytes += cop_packet_size(packet);
+    if (state->waiting_bytes < WAITING_BYTES ||
+        (state->total && state->waiting_bytes < cop_packet_size(state->total)))
+        return 0;
+    r = merge_waiting(state, &total, false);
+    if (r < 0)
+        return r;
+    free_waiting(state);
     cop_packet_free(state->total);
     state->total = total;
+    state->pattern.packet = total;
     return 0;
 }
 
-/* For the application, without the head. */
 static int classes_pack(const void *arg, struct cop_packet **out)
 {
     const struct state *state = arg;
-    struct cop_value values[COP_VALUES_MAX];
-    int count;
 
-    if (!state->total)
+    if (!state->pattern.packet)
         return 0;
-    if (!state->is_final) {
+    if (!state->is_final && state->waiting_count == 0) {
         *out = cop_packet_ref(state->total);
         return 0;
     }
-    count = cop_packet_value_count(state->total);
-    for (int i = 0; i < count; i++)
-        cop_packet_value(state->total, (size_t)i, &values[i]);
-    return cop_packet_new_values(out, cop_packet_tag(state->total), values + 1,
-                                 (size_t)count - 1);
+    return merge_waiting(state, out, state->is_final);
 }
 
 static const struct cop_filter filter = {

@@ -14,6 +14,7 @@ struct state {
     struct numeric_room room;    /* for the values of an output */
     struct fields_input *inputs; /* memory for those of a wave */
     size_t inputs_max;
+    struct cop_value out[COP_VALUES_MAX];
     struct cop_packet *total; /* join form: of all packets; NULL: of none */
     bool is_final;            /* join form: to be packed for the application */
 };
@@ -30,7 +31,7 @@ struct call {
     struct cop_filter_call *call;
     struct fields_input *inputs;
     size_t count;
-    struct cop_value out[COP_VALUES_MAX];
+    struct cop_value *out;
     unsigned char *room; /* what is free of the state's room */
 };
 
@@ -435,6 +436,7 @@ static int fields_filter(void *arg, struct cop_filter_call *filter_call)
     struct state *state = arg;
     struct call call = {.state = state,
                         .call = filter_call,
+                        .out = state->out,
                         .count = cop_filter_packet_count(filter_call)};
     struct cop_packet *packet;
     int r;
@@ -461,7 +463,7 @@ static int fields_join(void *arg,
                        struct cop_filter_call *filter_call)
 {
     struct state *state = arg;
-    struct call call = {.state = state, .call = filter_call};
+    struct call call = {.state = state, .call = filter_call, .out = state->out};
     struct cop_packet *total;
     uint32_t rank = cop_packet_origin(packet);
     int r = make_inputs(state, 2);
@@ -489,7 +491,8 @@ static int fields_pack(const void *arg, struct cop_packet **out)
 {
     struct state state = *(const struct state *)arg;
     struct fields_input input;
-    struct call call = {.state = &state, .inputs = &input, .count = 1};
+    struct call call = {
+        .state = &state, .inputs = &input, .count = 1, .out = state.out};
     int r;
 
     if (!state.total)

@@ -570,6 +570,34 @@ TEST(equal_answers_travel_once)
         cop_packet_free(packets[i]);
 }
 
+/* As many steps as packets, not as their square. */
+TEST(a_total_of_many_classes)
+{
+    enum {
+        PACKETS = 40000,
+        CLASSES = 20000
+    };
+    static struct cop_packet *packets[PACKETS];
+    const uint32_t *sizes, *ranks;
+    struct cop_packet *found;
+    const int32_t *numbers;
+    uint32_t counts[3];
+
+    for (int i = 0; i < PACKETS; i++)
+        packets[i] = packet_of("%d", i % CLASSES);
+    found = total_of("classes", NULL, packets, PACKETS);
+    CHECK_OK(cop_packet_unpack(found, "%ad %aud %aud", &numbers, &counts[0],
+                               &sizes, &counts[1], &ranks, &counts[2]));
+    CU_ASSERT_FATAL(counts[0] == CLASSES && counts[2] == PACKETS);
+    for (int i = 0; i < CLASSES; i++)
+        CU_ASSERT_FATAL(numbers[i] == i && sizes[i] == 2 &&
+                        ranks[2 * i] == (uint32_t)i &&
+                        ranks[2 * i + 1] == (uint32_t)(i + CLASSES));
+    cop_packet_free(found);
+    for (int i = 0; i < PACKETS; i++)
+        cop_packet_free(packets[i]);
+}
+
 int main(void)
 {
     int r;
