@@ -2,8 +2,8 @@
 
 from errno import EAGAIN, EINVAL
 from types import TracebackType
-from typing import (TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator,
-                    NamedTuple, Optional, Tuple, Type)
+from typing import (TYPE_CHECKING, Any, AsyncIterator, Callable, Iterable,
+                    Iterator, NamedTuple, Optional, Tuple, Type)
 
 from . import _names as names
 from ._c import ffi, in_executor, lib, milliseconds, text
@@ -64,6 +64,15 @@ class Stream:
             raise ValueError(f"the tag {packet.tag} is reserved: TAG_FIRST, "
                              f"{names.TAG_FIRST}, is the first")
         check(code, "no credit within the send time-out" if code == -EAGAIN else "")
+
+    def send_to(self, ranks: Iterable[int], packet: Packet) -> None:
+        """Send to some members only: cop_stream_send_to(3)."""
+        wanted = ffi.new("uint32_t[]", list(ranks))
+
+        def send(pointer: Any, sent: Any) -> int:
+            return int(lib.cop_stream_send_to(pointer, wanted, len(wanted), sent))
+
+        check(self._queue(send, packet, self.send_timeout))
 
     def _queue(self, call: Callable[[Any, Any], int], packet: Packet,
                timeout: Optional[float]) -> int:

@@ -99,6 +99,21 @@ class Trees(unittest.TestCase):
             with self.assertRaises(OSError):
                 network.open([1])
 
+    def test_a_packet_goes_to_some(self):
+        with launch() as network:
+            stream = network.open(sync="do_not_wait")
+            stream.send_to(iter([5, 3, 5]), coppice.Packet(ECHO, "%s", "some"))
+            self.assertTrue(stream.sync(PATIENCE))
+            answers = [stream.receive(0), stream.receive(0)]
+            self.assertEqual(sorted(answer.origin for answer in answers), [3, 5])
+            with self.assertRaises(TimeoutError):
+                stream.receive(0)
+            for none in ([], [1], [7]):
+                with self.assertRaises(OSError):
+                    stream.send_to(none, coppice.Packet(ECHO))
+            with self.assertRaises(OverflowError):
+                stream.send_to([-1], coppice.Packet(ECHO))
+
     def test_errors_are_classes(self):
         with launch() as network:
             with self.assertRaises(coppice.FilterError) as caught:
