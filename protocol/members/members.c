@@ -7,10 +7,25 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
+/* The branch has lost its last member. A commnode counts until it says that it
+ * is drained (18.7). `gone`: its link has ended. */
+static void branch_emptied(struct node *node,
+                           struct stream *stream,
+                           const struct peer *peer,
+                           bool gone)
+{
+    if (gone)
+        stream->branches[peer->slot].claimed = false; /* nothing more comes */
+    if (stream->kind->leave && (gone || peer->role == NODE_BACKEND ||
+                                !branch_is_owed(node, stream, peer->slot)))
+        stream->kind->leave(node, stream, peer->slot);
+}
+
 /* Keep on the branch to `peer` only members below `peer`. */
 static void trim_branch(struct node *node,
                         struct stream *stream,
-                        struct peer *peer)
+                        struct peer *peer,
+                        bool gone)
 {
     struct branch *branch;
     bool had;
@@ -22,18 +37,20 @@ static void trim_branch(struct node *node,
     if (ranks_intersect(&branch->members, &peer->below) < 0 ||
         ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
-    if (had && branch->members.count == 0 && stream->kind->leave)
-        stream->kind->leave(node, stream, peer->slot);
+    if (branch->members.count == 0 && (had || gone))
+        branch_emptied(node, stream, peer, gone);
 }
 
-/* The members of `stream` have changed: continue whatever waited for that. */
-static void members_changed(struct node *node, struct stream *stream)
+/* The members of `stream` have changed: continue whatever waited for that.
+ * `lost`: LOST has taken the last one of a branch. */
+static void members_changed(struct node *node, struct stream *stream, bool lost)
 {
     if (node->role == NODE_BACKEND)
         return;
     if (stream->kind->trimmed)
         stream->kind->trimmed(node, stream);
-    if (stream->up.counted && node->role == NODE_COMMNODE &&
+    /* the parent may have read LOST ahead of a COMPENSATION of this node */
+    if (lost && stream->up.counted && node->role == NODE_COMMNODE &&
         stream->definition.id != 0 && !stream_has_members(node, stream))
         upward_uncount(stream);
     if (!stream_has_members(node, stream)) {
@@ -45,12 +62,18 @@ static void members_changed(struct node *node, struct stream *stream)
     upward_run(node, stream);
 }
 
-void member_trim(struct node *node, struct peer *peer)
+/* Remove the members that are not below `peer` any more from its branches. */
+static void trim(struct node *node, struct peer *peer, bool gone)
 {
     for (size_t i = 0; i < node->stream_count; i++) {
-        trim_branch(node, node->streams[i], peer);
-        members_changed(node, node->streams[i]);
+        trim_branch(node, node->streams[i], peer, gone);
+        members_changed(node, node->streams[i], false);
     }
+}
+
+void member_trim(struct node *node, struct peer *peer)
+{
+    trim(node, peer, false);
 }
 
 void member_forget(struct node *node, struct peer *peer)
@@ -81,7 +104,7 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
         if (node->streams[i]->kind->part_ended)
             node->streams[i]->kind->part_ended(node, node->streams[i],
                                                peer->slot);
-    member_trim(node, peer);
+    trim(node, peer, true);
     member_forget(node, peer);
     /* A stream without members may have waited for the branch (10.1b). */
     for (size_t i = 0; i < node->stream_count; i++)
@@ -130,21 +153,27 @@ static void remove_lost(struct node *node,
                         struct stream *stream,
                         const struct ranks *ranks)
 {
+    bool emptied = false;
+
     if (stream->kind->lost && node->role == NODE_FRONTEND)
         stream->kind->lost(node, stream, ranks);
     if (ranks_subtract(&stream->definition.members, ranks) < 0)
         node->failed = true;
     for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         struct branch *branch = &stream->branches[slot];
+        const struct peer *peer = node_child(node, slot);
         bool had = branch->members.count > 0;
 
         if (ranks_subtract(&branch->members, ranks) < 0 ||
             ranks_subtract(&branch->claim.members, ranks) < 0)
             node->failed = true;
-        if (had && branch->members.count == 0 && stream->kind->leave)
-            stream->kind->leave(node, stream, slot);
+        if (!had || branch->members.count > 0)
+            continue;
+        emptied = true;
+        if (peer)
+            branch_emptied(node, stream, peer, false);
     }
-    members_changed(node, stream);
+    members_changed(node, stream, emptied);
 }
 
 void member_lost(struct node *node, const struct ranks *ranks, bool left)
@@ -491,6 +520,7 @@ static int read_claim(struct node *node,
         claim_fini(&claim);
         return r;
     }
+    claim.drained &= claim.members.count == 0 && peer->role == NODE_COMMNODE;
     claim_fini(out);
     *out = claim;
     return 0;
@@ -518,6 +548,8 @@ int member_claim(struct node *node, struct peer *peer, struct frame *frame)
     }
     if (ranks_intersect(&branch->claim.members, &branch->members) < 0)
         node->failed = true;
+    if (branch->claim.drained && stream->kind->leave)
+        stream->kind->leave(node, stream, peer->slot);
     if (stream->kind->claimed)
         stream->kind->claimed(node, stream, peer);
     settle_fall_back(node, stream,

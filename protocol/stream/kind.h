@@ -53,7 +53,7 @@ struct stream_kind {
     struct mark (*settled)(struct node *node, const struct stream *stream);
     /* Members were removed from branches. */
     void (*trimmed)(struct node *node, struct stream *stream);
-    /* The child in `slot` has lost its last member. */
+    /* The child in `slot` counts no longer. */
     void (*leave)(struct node *node, struct stream *stream, uint32_t slot);
     /* The link of `slot` has ended, or its back-end was given up: its part
      * ends, before its members are removed ... */

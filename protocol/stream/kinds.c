@@ -30,6 +30,7 @@ const struct stream_kind waves_kind = {
     .resumed = waves_resumed,
     .claimed = waves_claimed,
     .trimmed = waves_trimmed,
+    .leave = waves_leave,
     .unlink = waves_unlink,
     .take = waves_take,
     .run = waves_run,

@@ -83,7 +83,7 @@ void plain_packed(struct node *node,
      * moved, and the filter does not repeat their data if they return (9.1). */
     upward_recount(node, stream);
     node_send(node, node->parent, msg_compensation_encode(&compensation));
-    if (stream->up.counted)
+    if (stream->up.counted || !stream_is_drained(node, stream))
         upward_claim_anew(node, stream);
 }
 
@@ -143,7 +143,7 @@ void plain_adopted(struct node *node, struct stream *stream)
                   .sender = node->rank,
                   .level = level_sent(stream),
               }));
-    upward_recount(node, stream);
+    stream->up.counted = true;
     upward_claim_anew(node, stream);
 }
 
@@ -166,8 +166,8 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
     if (branch->compensated)
         return node_refuse(node, "its stream has had one on this link");
     branch->compensated = true;
-    if (plain_resumed(node, stream, peer,
-                      (struct wave_number){.wave = compensation.level}) < 0)
+    if (plain_replaced(stream, peer,
+                       (struct wave_number){.wave = compensation.level}) < 0)
         return -ENOMEM;
     if (compensation.payload) {
         struct frame data = {
@@ -189,12 +189,24 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
 
 /* ---- children and packets ---- */
 
+/* The child counts from the wave after `level`. */
+static int count_child(struct stream *stream,
+                       const struct peer *peer,
+                       struct wave_number level)
+{
+    struct branch *branch = &stream->branches[peer->slot];
+
+    branch->counts = true;
+    branch->claim.drained = false;
+    return wave_join(stream->up.wave, peer->slot, peer->rank, level.wave);
+}
+
 void plain_open_branch(struct node *node,
                        struct stream *stream,
                        const struct peer *peer)
 {
     if (stream->branches[peer->slot].members.count > 0 &&
-        wave_join(stream->up.wave, peer->slot, peer->rank, 0) < 0)
+        count_child(stream, peer, (struct wave_number){0}) < 0)
         node->failed = true;
 }
 
@@ -208,9 +220,20 @@ int plain_resumed(struct node *node,
     (void)node;
     if (!branch)
         return -ENOMEM;
-    if (branch->members.count == 0)
-        return 0; /* its members have left since (4.5) */
-    return wave_join(stream->up.wave, peer->slot, peer->rank, level.wave);
+    if (branch->members.count == 0 && peer->role == NODE_BACKEND)
+        return 0; /* it was given up */
+    return count_child(stream, peer, level);
+}
+
+int plain_replaced(struct stream *stream,
+                   const struct peer *peer,
+                   struct wave_number level)
+{
+    const struct branch *branch = stream_branch(stream, peer->slot);
+
+    if (!branch)
+        return -ENOMEM;
+    return branch->members.count > 0 ? count_child(stream, peer, level) : 0;
 }
 
 void plain_leave(struct node *node, struct stream *stream, uint32_t slot)
@@ -218,6 +241,7 @@ void plain_leave(struct node *node, struct stream *stream, uint32_t slot)
     struct peer *peer = node_child(node, slot);
     uint64_t owed = wave_owed(stream->up.wave, slot);
 
+    stream->branches[slot].counts = false;
     wave_leave(stream->up.wave, slot);
     if (owed > 0 && peer && peer->life.state == LINK_UP)
         upward_return_credit(node, stream, peer, false, owed);

@@ -41,6 +41,31 @@ bool stream_has_members(const struct node *node, const struct stream *stream)
     return false;
 }
 
+bool branch_is_owed(const struct node *node,
+                    const struct stream *stream,
+                    uint32_t slot)
+{
+    const struct branch *branch = &stream->branches[slot];
+    const struct peer *peer = node_child(node, slot);
+
+    return peer && peer->role == NODE_COMMNODE && branch->members.count == 0 &&
+           (branch->claimed || branch->counts) && !branch->claim.drained;
+}
+
+/* Whether any child is owed. */
+static bool owes(const struct node *node, const struct stream *stream)
+{
+    for (uint32_t slot = 0; slot < stream->branch_count; slot++)
+        if (branch_is_owed(node, stream, slot))
+            return true;
+    return false;
+}
+
+void settle_counted(struct stream *stream)
+{
+    stream->settle.sent.drained = false;
+}
+
 bool stream_is_drained(const struct node *node, const struct stream *stream)
 {
     if (stream->kind->waits && stream->kind->waits(stream))
@@ -48,15 +73,7 @@ bool stream_is_drained(const struct node *node, const struct stream *stream)
     if (stream->definition.id == 0 || !upward_is_drained(stream) ||
         !upward_is_idle(node, stream) || stream_has_members(node, stream))
         return false;
-    for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
-        const struct branch *branch = &stream->branches[slot];
-        struct peer *peer = node_child(node, slot);
-
-        if (peer && peer->role == NODE_COMMNODE && branch->claimed &&
-            !branch->claim.drained)
-            return false;
-    }
-    return true;
+    return !owes(node, stream);
 }
 
 /* Add an error to `claim` if it has none yet. */
@@ -101,18 +118,18 @@ static void settle_build(struct node *node,
     claim->drained = stream_is_drained(node, stream);
     for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
         const struct branch *branch = branch_at(node, stream, slot);
-        const struct claim *theirs;
+        const struct claim *theirs = &stream->branches[slot].claim;
 
+        /* without members too: packets of former ones may come (18.7) */
+        if (loss_raise(&claim->loss, &theirs->loss) < 0)
+            node->failed = true;
         if (!branch)
             continue;
-        theirs = &branch->claim;
         if (theirs->received < claim->received)
             claim->received = theirs->received;
         if (first || theirs->settled.number < claim->settled.number)
             claim->settled = theirs->settled;
         first = false;
-        if (loss_raise(&claim->loss, &theirs->loss) < 0)
-            node->failed = true;
         if (branch->claimed) { /* else nothing is known against it (9.4) */
             claim->recoverable &= theirs->recoverable;
             claim->replayable &= theirs->replayable;
@@ -144,6 +161,8 @@ static void pack_and_send_claim(struct node *node,
             !ranks_cover(&stream->settle.sent.members, &claim->members))
             node->gained_at = node->claims;
     }
+    if (claim->drained)
+        upward_uncount(stream); /* the parent does not count it any more */
     claim_fini(&stream->settle.sent);
     stream->settle.sent = *claim;
     memset(claim, 0, sizeof(*claim));
@@ -161,6 +180,7 @@ void settle_begin(struct stream *stream, struct mark settled)
 void settle_orphaned(struct stream *stream)
 {
     stream->settle.has_sent = false;
+    settle_counted(stream);
     stream->settle.claim_due = false;
     stream->settle.told = (struct mark){0};
 }
@@ -507,7 +527,9 @@ static void try_settle_internal(struct node *node, struct stream *stream)
         claim.settled = stream->root ? (struct mark){stream->root->sync,
                                                      stream->root->sent.epoch}
                                      : (struct mark){0};
-    if (node->role != NODE_FRONTEND)
+    if (!stream->kind->settled && owes(node, stream))
+        covered = false; /* 18.7; of totals nothing is owed (17.4) */
+    else if (node->role != NODE_FRONTEND)
         covered = true;
     else if (stream->kind->is_whole)
         covered = stream->kind->is_whole(node, stream);

@@ -226,8 +226,7 @@ int slot_take(struct node *node, struct peer *peer, const struct frame *frame)
         return branch ? 0 : -ENOMEM;
     }
     wave_void(stream->up.wave, peer->slot); /* the total covers them */
-    r = plain_resumed(node, stream, peer,
-                      (struct wave_number){.wave = total.level});
+    r = plain_replaced(stream, peer, (struct wave_number){.wave = total.level});
     wave_answer(stream->up.wave, peer->slot,
                 (uint64_t)total.settled.epoch << PACKET_WAVE_BITS);
     total_fini(&slot->next);

@@ -19,6 +19,7 @@ struct branch {
     struct ranks members; /* of the stream, on this branch */
     struct claim claim;   /* the child's last claim */
     bool claimed;
+    bool counts;      /* until it says that it is drained (18.7) */
     bool compensated; /* its filter state has arrived: one per link (9.1) */
     uint8_t asked;    /* a back-end: FEEDs on this link (10.4) */
     bool fed;         /* it gets the packets after the cursor */
@@ -184,6 +185,16 @@ void settle_claimed(struct node *node,
 
 /* Whether any child has members of the stream. */
 bool stream_has_members(const struct node *node, const struct stream *stream);
+
+/* Whether the child in `slot` has no members, and packets of former ones may
+ * still come from it (18.7). */
+bool branch_is_owed(const struct node *node,
+                    const struct stream *stream,
+                    uint32_t slot);
+
+/* The parent counts this node: whatever this node has said before, it is not
+ * drained (18.7). */
+void settle_counted(struct stream *stream);
 
 /* Whether no child has members, and no packet of former members waits here or
  * below (10.1b). */
@@ -571,6 +582,10 @@ int plain_resumed(struct node *node,
                   struct stream *stream,
                   struct peer *peer,
                   struct wave_number level);
+/* COMPENSATION or TOTAL has come in the place of RESUME. Returns 0 or -ENOMEM. */
+int plain_replaced(struct stream *stream,
+                   const struct peer *peer,
+                   struct wave_number level);
 /* Its packets stay (PROTOCOL 4.4), and their credit is returned (3.4). */
 void plain_leave(struct node *node, struct stream *stream, uint32_t slot);
 /* Its packets stay, without credit. */

@@ -94,6 +94,8 @@ void upward_recount(const struct node *node, struct stream *stream)
 {
     stream->up.counted =
         node->role == NODE_BACKEND || stream_has_members(node, stream);
+    if (stream->up.counted)
+        settle_counted(stream);
 }
 
 void upward_hold(struct stream *stream, bool hold)
@@ -256,6 +258,7 @@ void upward_resume(struct node *node,
                    struct wave_number level)
 {
     stream->up.counted = true;
+    settle_counted(stream);
     raise_level(stream, level.wave);
     upward_emit(node, stream,
                 msg_resume_encode(&(struct msg_resume){
@@ -537,8 +540,7 @@ void upward_adopted(struct node *node, struct stream *stream)
     if (stream->filters.recoverable) {
         upward_hold(stream, true);
         upward_run(node, stream);
-    } else if (node->role == NODE_COMMNODE &&
-               !stream_has_members(node, stream)) {
+    } else if (node->role == NODE_COMMNODE && stream_is_drained(node, stream)) {
         upward_uncount(stream);
     } else {
         stream->kind->adopted(node, stream);

@@ -50,24 +50,32 @@ static struct ranks *set_at(struct waves *waves, uint32_t slot)
                : &waves->sets[slot];
 }
 
-/* Set the members below the child that count: those of `members`. */
+/* Have waves wait for the child, or no longer. */
+static void expect_child(struct node *node,
+                         struct stream *stream,
+                         const struct peer *peer,
+                         bool expected)
+{
+    if (tally_expect(stream->waves->tally, peer->slot, peer->rank, expected) <
+        0)
+        node->failed = true;
+}
+
+/* Set the members below the child that count: those of `members`. A commnode
+ * counts without any until it says that it is drained (18.7). */
 static void set_members(struct node *node,
                         struct stream *stream,
                         const struct peer *peer,
                         const struct ranks *members)
 {
-    struct waves *waves = stream->waves;
-    struct ranks *set = set_at(waves, peer->slot);
+    struct ranks *set = set_at(stream->waves, peer->slot);
     bool had = set && set->count > 0;
 
     if (!set || ranks_copy(set, members) < 0 ||
         ranks_intersect(set, &stream->branches[peer->slot].members) < 0)
         node->failed = true;
-    /* the child may have sent RESUME but no claim yet */
-    else if ((had || set->count > 0) &&
-             tally_expect(waves->tally, peer->slot, peer->rank,
-                          set->count > 0) < 0)
-        node->failed = true;
+    else if (set->count > 0 || (had && peer->role == NODE_BACKEND))
+        expect_child(node, stream, peer, set->count > 0);
 }
 
 void waves_open_branch(struct node *node,
@@ -76,6 +84,7 @@ void waves_open_branch(struct node *node,
 {
     const struct ranks *members = &stream->branches[peer->slot].members;
 
+    stream->branches[peer->slot].counts = members->count > 0;
     if (members->count > 0 &&
         tally_join(stream->waves->tally, peer->slot, peer->rank,
                    (struct wave_number){0}) < 0)
@@ -112,14 +121,18 @@ int waves_resumed(struct node *node,
                   struct wave_number level)
 {
     struct waves *waves = stream->waves;
-    const struct branch *branch = stream_branch(stream, peer->slot);
+    struct branch *branch = stream_branch(stream, peer->slot);
 
     if (!branch)
         return -ENOMEM;
-    if (branch->members.count == 0)
-        return 0; /* its members have left since (4.5) */
+    if (branch->members.count == 0 && peer->role == NODE_BACKEND)
+        return 0; /* it was given up */
+    branch->counts = true;
+    branch->claim.drained = false;
     if (tally_join(waves->tally, peer->slot, peer->rank, level) < 0)
         node->failed = true;
+    if (branch->members.count == 0)
+        expect_child(node, stream, peer, true);
     if (waves->final > 0) /* FINAL answers RESUME (16.5) */
         node_send(node, peer,
                   msg_final_encode(&(struct msg_final){
@@ -158,7 +171,6 @@ void waves_claimed(struct node *node, struct stream *stream, struct peer *peer)
 void waves_trimmed(struct node *node, struct stream *stream)
 {
     struct waves *waves = stream->waves;
-    bool had = waves->told.count > 0;
     struct ranks below = {0};
 
     for (uint32_t slot = 0; slot < stream->branch_count; slot++) {
@@ -166,20 +178,30 @@ void waves_trimmed(struct node *node, struct stream *stream)
         const struct ranks *members = &stream->branches[slot].members;
         struct ranks *set = set_at(waves, slot);
         bool was = set && set->count > 0;
+        bool waits = branch_is_owed(node, stream, slot);
 
         if (!set || ranks_intersect(set, members) < 0 ||
             ranks_unite(&below, members) < 0)
             node->failed = true;
         /* the child may have sent RESUME but no claim yet */
-        if (peer && set && set->count == 0 && (was || members->count == 0) &&
-            tally_expect(waves->tally, slot, peer->rank, false) < 0)
-            node->failed = true;
+        if (peer && waits && stream->branches[slot].counts)
+            expect_child(node, stream, peer, true);
+        else if (peer && set && set->count == 0 && peer->role == NODE_BACKEND &&
+                 (was || members->count == 0))
+            expect_child(node, stream, peer, false);
     }
     if (ranks_intersect(&waves->told, &below) < 0)
         node->failed = true;
-    if (!has_members(node, stream) || (had && waves->told.count == 0))
-        waves->counted = false;
     ranks_fini(&below);
+}
+
+void waves_leave(struct node *node, struct stream *stream, uint32_t slot)
+{
+    struct peer *peer = node_child(node, slot);
+
+    stream->branches[slot].counts = false;
+    if (peer)
+        expect_child(node, stream, peer, false);
 }
 
 void waves_unlink(struct node *node, struct stream *stream, uint32_t slot)
@@ -234,9 +256,11 @@ void waves_announce(struct node *node, struct stream *stream)
 
     if (waves->counted || !node->parent ||
         node->parent->life.state != LINK_UP || !node->reported ||
-        !has_members(node, stream))
+        (!has_members(node, stream) &&
+         (node->role == NODE_BACKEND || stream_is_drained(node, stream))))
         return;
     waves->counted = true;
+    settle_counted(stream);
     node_send(node, node->parent,
               make_resume(node, stream, stand(node, stream)));
 }
@@ -260,6 +284,8 @@ void waves_claim_sent(struct node *node,
                       struct stream *stream,
                       const struct claim *claim)
 {
+    if (claim->drained)
+        stream->waves->counted = false;
     if (ranks_copy(&stream->waves->told, &claim->counting) < 0)
         node->failed = true;
 }

@@ -124,6 +124,9 @@ void waves_claimed(struct node *node, struct stream *stream, struct peer *peer);
 /* Members were removed from branches. */
 void waves_trimmed(struct node *node, struct stream *stream);
 
+/* The child in `slot` counts no longer. */
+void waves_leave(struct node *node, struct stream *stream, uint32_t slot);
+
 /* The link of `slot` has ended. */
 void waves_unlink(struct node *node, struct stream *stream, uint32_t slot);
 

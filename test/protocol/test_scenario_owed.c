@@ -1,0 +1,94 @@
+/* test_scenario_owed.c - a child without members, whose former members' packets
+ * still wait in it (PROTOCOL 18.7). */
+#include "test/sim/scenario.h"
+
+#define TREE  "0(1(3),2(4))"
+#define PART  (LIMIT_WINDOW_MAX / 4)
+#define SMALL 16384 /* a quarter of the smallest window */
+
+/* 3 sends more than the front-end takes: packets wait in 1 for credit. */
+static void send_backlog(struct sim *sim,
+                         uint32_t stream,
+                         unsigned count,
+                         size_t len)
+{
+    for (unsigned i = 0; i < count; i++) {
+        CHECK_OK(sim_send_bytes(sim, 3, stream, len));
+        sim_run(sim, 50);
+    }
+}
+
+/* After such a backlog 3 leaves. */
+static void leave_backlog(struct sim *sim,
+                          uint32_t stream,
+                          unsigned count,
+                          size_t len)
+{
+    sim_by_hand(sim, 0);
+    send_backlog(sim, stream, count, len);
+    CU_ASSERT(sim_waiting(sim, 0) < count / 2);
+    CHECK_OK(sim_shutdown(sim, 3));
+    sim_wait(sim, 0, TELL_BACKEND_LOST);
+    expect_told(sim, BACKEND_LOST, 1, 3);
+}
+
+/* PROTOCOL 18.7: a sync waits for what a back-end had sent before it left, and
+ * all of it is on time. */
+SCENARIO(what_a_leaver_had_sent_is_on_time, TREE, .budget = 1)
+{
+    uint32_t stream = sim_open_stream(sim, .sync = COP_WAIT_FOR_ALL);
+
+    leave_backlog(sim, stream, 12, SMALL);
+    sim_trace(sim, SIM_TRACE_DELIVER);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 12);
+    CU_ASSERT_EQUAL(sim_lines(sim, "late"), 0);
+}
+
+/* The same without waves, and with some that wait for a time only. */
+TEST(a_sync_waits_for_what_a_leaver_had_sent)
+{
+    enum cop_sync syncs[] = {COP_DO_NOT_WAIT, COP_TIME_OUT};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct sim *sim = sim_launch(TREE);
+        uint32_t stream = sim_open_stream(sim, .sync = syncs[i]);
+
+        leave_backlog(sim, stream, 12, PART);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        CU_ASSERT_EQUAL(sim_waiting(sim, 0), 12);
+        sim_end(sim);
+    }
+}
+
+/* PROTOCOL 18.7: an orphan without members brings such packets along. The sync
+ * says that those in 1 were lost, and waits for those in 2, which are on time. */
+SCENARIO(an_orphan_is_owed, "0(1(2(3)),4)")
+{
+    uint32_t stream = sim_open_stream(sim, .sync = COP_WAIT_FOR_ALL);
+
+    sim_trace(sim, SIM_TRACE_DELIVER);
+    leave_backlog(sim, stream, 15, PART);
+    sim_crash(sim, 1);
+    sim_run(sim, 50);
+    CU_ASSERT_EQUAL(sim_parent(sim, 2), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 9);
+    CU_ASSERT_EQUAL(sim_lines(sim, "late"), 0);
+}
+
+/* PROTOCOL 18.7: 3 has changed its parent. The packets that wait in the former
+ * one are still in their waves: there is nothing to send again. */
+SCENARIO(an_adoption_needs_no_redo, TREE, .budget = 1)
+{
+    uint32_t stream = sim_open_stream(sim, .kind = STREAM_WAVES);
+
+    send_backlog(sim, stream, 12, SMALL);
+    sim_cut(sim, 3, 1);
+    sim_run(sim, 200);
+    CU_ASSERT(sim_parent(sim, 3) != 1);
+    for (int i = 0; i < 12; i++)
+        CHECK_OK(sim_send_bytes(sim, 4, stream, 1));
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+}
