@@ -253,8 +253,8 @@ enum tell_type {
     TELL_OPENED,         /* stream; code 0, or an error with text */
     TELL_SYNCED,         /* stream, sequence; code 1 if lossy; rank: how many
                             packets were withheld since the last sync (4.3b) */
-    TELL_LOSSY,          /* an orphan: stream, rank: its lost parent, sequence:
-                            the last epoch of which it may have lost a packet */
+    TELL_LOSSY,          /* stream, rank: the lost parent or child, sequence:
+                            the last epoch of which a packet may be lost */
     TELL_REDO,           /* front-end: stream, sequence: the wave that is not
                             whole; rank: the generation that begins; code: the
                             members that are expected in it */

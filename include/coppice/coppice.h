@@ -230,7 +230,8 @@ enum cop_event_type {
                                  names the links with which its packets may have
                                  been lost since the previous sync, as "7-3,
                                  8-3", child and parent; the parent is "?" until
-                                 the child has reported it. `withheld`: how many
+                                 the child has reported it, which a dead one
+                                 never does. `withheld`: how many
                                  packets came after their wave, and were not
                                  received */
     COP_EVENT_STREAM_OPENED,  /* at a back-end: `stream_id` has begun */

@@ -16,9 +16,12 @@ static void branch_emptied(struct node *node,
 {
     if (gone)
         stream->branches[peer->slot].claimed = false; /* nothing more comes */
-    if (stream->kind->leave && (gone || peer->role == NODE_BACKEND ||
-                                !branch_is_owed(node, stream, peer->slot)))
+    if (!gone && branch_is_owed(node, stream, peer->slot)) {
+        if (stream->kind->owe)
+            stream->kind->owe(stream, peer->slot);
+    } else if (stream->kind->leave) {
         stream->kind->leave(node, stream, peer->slot);
+    }
 }
 
 /* Keep on the branch to `peer` only members below `peer`. */

@@ -282,12 +282,23 @@ static void strip(struct node *node, struct frame *frame)
     frame->flags &= (uint8_t)~FRAME_SOME;
 }
 
+/* Note the epoch that a marker begins: packets of it may be lost with a child
+ * (18.8). */
+static void note_epoch(struct stream *stream, const struct frame *frame)
+{
+    struct msg_marker marker;
+
+    if (frame->type == FRAME_MARKER && msg_marker_decode(frame, &marker) == 0)
+        stream->down.epoch = marker.epoch;
+}
+
 void downward_commit(struct node *node,
                      struct stream *stream,
                      struct frame frame,
                      uint32_t credit)
 {
     if (node->role != NODE_BACKEND) {
+        note_epoch(stream, &frame);
         /* Retained packets need no credit: 3.5 bounds them (3.4). */
         if (stream_is_replayable(stream)) {
             downward_return_credit(node, stream, credit);

@@ -87,19 +87,34 @@ void plain_packed(struct node *node,
         upward_claim_anew(node, stream);
 }
 
-/* What this node has put out may be lost with the link to `parent` (10.6). */
-static void lose(struct node *node, struct stream *stream, uint32_t parent)
+/* Packets of the epochs before `lossy` may be lost with the link between this
+ * node and `other`. `loser` is the lower end of it. */
+static void lose(struct node *node,
+                 struct stream *stream,
+                 uint32_t other,
+                 uint32_t loser,
+                 uint32_t lossy)
 {
-    struct losing loss = {.lossy = stream->up.put};
+    struct losing loss = {.lossy = lossy};
 
-    if (stream->up.put < stream->settle.loss.lossy || stream->up.put == 0)
+    if (lossy < stream->settle.loss.lossy || lossy == 0)
         return;
-    if (ranks_add(&loss.losers, node->rank, node->rank) < 0 ||
+    if (ranks_add(&loss.losers, loser, loser) < 0 ||
         loss_raise(&stream->settle.loss, &loss) < 0)
         node->failed = true;
     ranks_fini(&loss.losers);
-    node_tell(node, TELL_LOSSY, parent, stream->definition.id, NULL)->sequence =
-        stream->up.put - 1;
+    node_tell(node, TELL_LOSSY, other, stream->definition.id, NULL)->sequence =
+        lossy - 1;
+}
+
+void plain_part_ended(struct node *node, struct stream *stream, uint32_t slot)
+{
+    const struct peer *peer = node_child(node, slot);
+
+    if (peer && peer->role == NODE_COMMNODE && !peer->left && !node->closing &&
+        slot < stream->branch_count && stream->loaded &&
+        !stream->filters.recoverable)
+        lose(node, stream, peer->rank, peer->rank, stream->branches[slot].put);
 }
 
 void plain_orphaned(struct node *node, struct stream *stream, uint32_t rank)
@@ -109,7 +124,7 @@ void plain_orphaned(struct node *node, struct stream *stream, uint32_t rank)
     if (stream->filters.recoverable)
         upward_drop_queue(stream);
     else
-        lose(node, stream, rank);
+        lose(node, stream, rank, node->rank, stream->up.put);
 }
 
 /* The wave before the first in the queue; `up.level` if no wave is queued. */
@@ -189,6 +204,14 @@ int upward_compensate(struct node *node, struct peer *peer, struct frame *frame)
 
 /* ---- children and packets ---- */
 
+void plain_owe(struct stream *stream, uint32_t slot)
+{
+    struct branch *branch = &stream->branches[slot];
+
+    if (branch->put <= stream->down.epoch)
+        branch->put = 1 + stream->down.epoch;
+}
+
 /* The child counts from the wave after `level`. */
 static int count_child(struct stream *stream,
                        const struct peer *peer,
@@ -198,6 +221,8 @@ static int count_child(struct stream *stream,
 
     branch->counts = true;
     branch->claim.drained = false;
+    if (branch->members.count == 0)
+        plain_owe(stream, peer->slot);
     return wave_join(stream->up.wave, peer->slot, peer->rank, level.wave);
 }
 
@@ -242,6 +267,7 @@ void plain_leave(struct node *node, struct stream *stream, uint32_t slot)
     uint64_t owed = wave_owed(stream->up.wave, slot);
 
     stream->branches[slot].counts = false;
+    stream->branches[slot].put = 0;
     wave_leave(stream->up.wave, slot);
     if (owed > 0 && peer && peer->life.state == LINK_UP)
         upward_return_credit(node, stream, peer, false, owed);
@@ -306,6 +332,9 @@ int plain_take(struct node *node,
         frame_fini(frame);
         return r;
     }
+    if (upward_is_charged(frame) && frame->wave > 0 &&
+        branch->put <= frame->wave >> PACKET_WAVE_BITS)
+        branch->put = 1 + (uint32_t)(frame->wave >> PACKET_WAVE_BITS);
     if (wave_put(stream->up.wave, peer->slot, peer->rank, frame,
                  upward_is_charged(frame) ? (uint32_t)frame_len(frame) : 0,
                  node->now_ms) < 0)

@@ -20,6 +20,8 @@ struct branch {
     struct claim claim;   /* the child's last claim */
     bool claimed;
     bool counts;      /* until it says that it is drained (18.7) */
+    uint32_t put;     /* 1 + the last epoch of a packet that has come, or, if it
+                         is owed, may come; 0: none (18.8) */
     bool compensated; /* its filter state has arrived: one per link (9.1) */
     uint8_t asked;    /* a back-end: FEEDs on this link (10.4) */
     bool fed;         /* it gets the packets after the cursor */
@@ -51,6 +53,7 @@ struct downflow {
     bool refeeding; /* FEED was sent: any number but the next is a duplicate */
     bool sourced;   /* the parent sends packets: it knows members or got FEED */
     bool stable_due; /* the children are told the stable number */
+    uint32_t epoch;  /* of the last marker passed; not at a back-end */
 };
 
 /* The upward flow through a node: upward.c. */
@@ -588,6 +591,10 @@ int plain_replaced(struct stream *stream,
                    struct wave_number level);
 /* Its packets stay (PROTOCOL 4.4), and their credit is returned (3.4). */
 void plain_leave(struct node *node, struct stream *stream, uint32_t slot);
+/* The child is owed: packets of all epochs until now may come. */
+void plain_owe(struct stream *stream, uint32_t slot);
+/* A commnode is lost with what it had (18.8). */
+void plain_part_ended(struct node *node, struct stream *stream, uint32_t slot);
 /* Its packets stay, without credit. */
 void plain_unlink(struct node *node, struct stream *stream, uint32_t slot);
 int plain_take(struct node *node,

@@ -683,8 +683,10 @@ void traffic_told(struct traffic *traffic,
             sim_fail(sim, "%u was told that stream %u is closed", rank,
                      stream->id);
     }
-    if (tell->tell == TELL_LOSSY)
+    if (tell->tell == TELL_LOSSY) { /* the orphan, or its parent (18.8) */
         ranks_add(&stream->losers, rank, rank);
+        ranks_add(&stream->losers, tell->rank, tell->rank);
+    }
     if (index > 0)
         return;
     if (tell->tell == TELL_OPENED)

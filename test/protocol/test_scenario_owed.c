@@ -1,5 +1,5 @@
 /* test_scenario_owed.c - a child without members, whose former members' packets
- * still wait in it (PROTOCOL 18.7). */
+ * still wait in it (PROTOCOL 18.7, 18.8). */
 #include "test/sim/scenario.h"
 
 #define TREE  "0(1(3),2(4))"
@@ -91,4 +91,60 @@ SCENARIO(an_adoption_needs_no_redo, TREE, .budget = 1)
         CHECK_OK(sim_send_bytes(sim, 4, stream, 1));
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+}
+
+/* PROTOCOL 18.8: 1 dies with the packets of a back-end that has left. No orphan
+ * is there to say so: its parent, `parent`, does. */
+static void lose_owed(const char *tree, uint32_t parent, unsigned count)
+{
+    struct sim *sim = sim_launch(tree);
+    uint32_t stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT);
+    struct ranks loser = sim_ranks(1, 1);
+    char line[64];
+
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    leave_backlog(sim, stream, count, PART);
+    sim_trace(sim, SIM_TRACE_TELL);
+    sim_crash(sim, 1);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT(sim_waiting(sim, 0) < count);
+    CU_ASSERT(ranks_equal(node_losers(sim_node(sim, 0), stream), &loser));
+    snprintf(line, sizeof(line), "%u told lossy stream %u, link to 1", parent,
+             stream);
+    expect(sim, line);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    ranks_fini(&loser);
+    sim_end(sim);
+}
+
+TEST(a_parent_says_that_packets_were_lost)
+{
+    lose_owed(TREE, 0, 12);
+    lose_owed("0(5(1(3)),2(4))", 5, 16);
+}
+
+/* PROTOCOL 18.8: of what waits in 1 for credit the last was sent behind a marker,
+ * and nothing of that epoch has come. So the sync after that marker, too, says
+ * that packets were lost. */
+SCENARIO(what_has_not_come_is_lost_too, TREE, .budget = 1)
+{
+    uint32_t stream = sim_open_stream(sim, .sync = COP_WAIT_FOR_ALL);
+
+    sim_by_hand(sim, 4); /* the first sync waits for it */
+    sim_send_int(sim, 0, stream, 1);
+    send_backlog(sim, stream, 12, SMALL);
+    CHECK_OK(sim_sync(sim, stream, NULL));
+    sim_run(sim, 50);
+    send_backlog(sim, stream, 1, SMALL);
+    CHECK_OK(sim_shutdown(sim, 3));
+    sim_wait(sim, 0, TELL_BACKEND_LOST);
+    sim_crash(sim, 1);
+    sim_run(sim, 50);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_SYNCED), 0);
+    CHECK_IS(sim_receive(sim, 4, stream), 1);
+    CHECK_IS(sim_receive(sim, 4, stream), 0);
+    sim_wait(sim, 0, TELL_SYNCED);
+    CU_ASSERT_EQUAL(sim_code(TELL_SYNCED), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
 }

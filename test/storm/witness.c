@@ -29,16 +29,21 @@ static void adopted(struct tree *tree,
     node->parent = event->parent;
 }
 
-/* Note the links in a text such as "7-3, 8-3": child and parent. */
+/* Note the links in a text such as "7-3, 8-3, 3-?": child and parent. A child
+ * that is dead has not reported its parent. */
 static void lossy(struct tree *tree, const struct event *event)
 {
     const char *next = event->text;
-    uint32_t child, parent;
+    char parent[16];
+    uint32_t child;
     int len;
 
-    while (sscanf(next, "%u-%u%n", &child, &parent, &len) == 2) {
-        if (child < tree->count && parent < tree->count)
-            tree->links[child][parent] |= LINK_LOSSY;
+    while (sscanf(next, "%u-%15[0-9?]%n", &child, parent, &len) == 2) {
+        uint32_t rank =
+            *parent == '?' ? UINT32_MAX : (uint32_t)strtoul(parent, NULL, 10);
+
+        if (child < tree->count && rank < tree->count)
+            tree->links[child][rank] |= LINK_LOSSY;
         next += len;
         next += strspn(next, ", ");
     }
