@@ -248,6 +248,7 @@ void table_at(const struct table *table,
         .fan_out = (uint32_t)(node.inner + node.backends),
         .backend_count = node.backends,
         .failed = node.failed,
+        .awaited = index >= table->launched && !node.changed,
     };
 }
 

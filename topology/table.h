@@ -43,6 +43,8 @@ struct table_entry {
     uint32_t fan_out;       /* its children: internal ones and back-ends */
     uint32_t backend_count; /* those of them that are back-ends */
     bool failed;
+    bool awaited; /* it has joined, and no record of it has come yet; it counts
+                     as failed */
 };
 
 /* The last record of one node, internal or not (PROTOCOL 6.3). */
@@ -96,6 +98,27 @@ int table_check(struct table *table);
  * Lookups take log(levels) steps more. Returns 0 or -ENOMEM. */
 int table_pack(struct table *table);
 
+/* ---- nodes that join (PROTOCOL 19) -------------------------------------- */
+
+/* Add commnode `rank`, which has joined after the launch, at the end. Its first
+ * record says where it is; that record's incarnation is at least 1. `address` is
+ * copied. No pointer into the table is held meanwhile.
+ *
+ * Returns 1 if it is news, 0 if the node is known with this address; -EBADMSG if
+ * the rank is TABLE_RANKS_MAX or more, that of a launched internal node, or known
+ * with another address, or the table is not complete; or -ENOMEM. */
+int table_join(struct table *table, uint32_t rank, const char *address);
+
+/* Node number `index` that has joined, in the order of table_join(); its address
+ * is borrowed. Returns false past the last. */
+bool table_joined(const struct table *table,
+                  uint32_t index,
+                  uint32_t *rank,
+                  const char **address);
+
+/* The address of `rank` if that has joined, borrowed; else NULL. */
+const char *table_address(const struct table *table, uint32_t rank);
+
 /* ---- keeping it up to date --------------------------------------------- */
 
 /* Apply one record of an internal node or a back-end. The higher incarnation
@@ -122,8 +145,8 @@ int table_set_backends(struct table *table,
                        uint32_t rank,
                        uint32_t backend_count);
 
-/* The bytes of the internal nodes: 12 each, unless they are packed, and 4 more
- * if ranks have gaps. Records of back-ends are not counted. */
+/* The bytes of the launched internal nodes: 12 each, unless they are packed, and
+ * 4 more if ranks have gaps. Records of back-ends are not counted. */
 size_t table_bytes(const struct table *table);
 
 /* A node's announcement of its own fan-out (PROTOCOL 6.6). */
@@ -156,8 +179,9 @@ uint64_t table_version(const struct table *table);
 /* The number of internal nodes, with failed ones. */
 uint32_t table_count(const struct table *table);
 
-/* Node `index`, below table_count(). Nodes are in order of rank: the front-end
- * is index 0. */
+/* Node `index`, below table_count(). Launched nodes are in order of rank: the
+ * front-end is index 0. Those that have joined follow, in the order of
+ * table_join(). */
 void table_at(const struct table *table,
               uint32_t index,
               struct table_entry *out);
@@ -168,7 +192,7 @@ int table_entry(const struct table *table,
                 struct table_entry *out);
 
 /* Iterate over all records that changed something since launch (PROTOCOL
- * 6.4): internal nodes by rank, then back-ends by rank. `*cursor` is 0 before
+ * 6.4): internal nodes by index, then back-ends by rank. `*cursor` is 0 before
  * the first call. No record may be applied between two calls.
  *
  * Returns true and one record, or false after the last. */

@@ -28,6 +28,10 @@ void table_free(struct table *table)
     free(table->runs);
     free(table->nodes);
     free(table->versions);
+    for (uint32_t i = table->launched; i < table->count; i++)
+        free(table->joiners[i - table->launched].address);
+    free(table->joiners);
+    free(table->joined);
     free(table->ranks);
     free(table->drafts);
     free(table);
@@ -136,7 +140,7 @@ int table_check(struct table *table)
     table->nodes = calloc(count, sizeof *table->nodes);
     if (!table->nodes)
         return -ENOMEM;
-    table->count = count;
+    table->count = table->launched = count;
     r = set_nodes(table);
     if (r == 0)
         r = paths_check(table);
@@ -144,7 +148,7 @@ int table_check(struct table *table)
     table->drafts = NULL;
     table->draft_count = 0;
     if (r < 0)
-        table->count = 0;
+        table->count = table->launched = 0;
     return r;
 }
 

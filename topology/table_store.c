@@ -5,29 +5,55 @@
 
 uint32_t store_leaf_count(const struct table *table)
 {
-    return (table->count + LEAF_NODES - 1) / LEAF_NODES;
+    return (table->launched + LEAF_NODES - 1) / LEAF_NODES;
 }
 
-uint32_t store_index(const struct table *table, uint32_t rank)
+/* The first of `count` ascending ranks that is not below `rank`. Those of the
+ * nodes that have joined are found by `joined`. */
+static uint32_t store_search(const struct table *table,
+                             bool joined,
+                             uint32_t count,
+                             uint32_t rank)
 {
     uint32_t low = 0;
-    uint32_t high = table->count;
+    uint32_t high = count;
 
-    if (!table->ranks)
-        return rank < table->count ? rank : TABLE_NONE;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (table->ranks[middle] < rank)
+        if ((joined ? store_rank(table, table->joined[middle])
+                    : table->ranks[middle]) < rank)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < table->count && table->ranks[low] == rank ? low : TABLE_NONE;
+    return low;
+}
+
+uint32_t store_place(const struct table *table, uint32_t rank)
+{
+    return store_search(table, true, table->count - table->launched, rank);
+}
+
+uint32_t store_index(const struct table *table, uint32_t rank)
+{
+    uint32_t joined = table->count - table->launched;
+    uint32_t at = rank;
+
+    if (table->ranks)
+        at = store_search(table, false, table->launched, rank);
+    if (at < table->launched && store_rank(table, at) == rank)
+        return at;
+    at = store_place(table, rank);
+    return at < joined && store_rank(table, table->joined[at]) == rank
+               ? table->joined[at]
+               : TABLE_NONE;
 }
 
 uint32_t store_rank(const struct table *table, uint32_t index)
 {
+    if (index >= table->launched)
+        return table->joiners[index - table->launched].rank;
     return table->ranks ? table->ranks[index] : index;
 }
 
@@ -63,6 +89,8 @@ struct table_node store_node(const struct table *table, uint32_t index)
 {
     const struct leaf *leaf;
 
+    if (index >= table->launched)
+        return table->joiners[index - table->launched].node;
     if (table->nodes)
         return table->nodes[index];
     leaf = leaf_of(table, index);
@@ -83,8 +111,8 @@ static struct leaf *leaf_make(struct table *table, uint32_t index)
     if (!table->leaves)
         return NULL;
     leaf = calloc(1, sizeof *leaf);
-    for (uint32_t i = first; leaf && i < first + LEAF_NODES && i < table->count;
-         i++)
+    for (uint32_t i = first;
+         leaf && i < first + LEAF_NODES && i < table->launched; i++)
         leaf->nodes[i - first] = packed_at(table, i);
     table->leaves[index / LEAF_NODES] = leaf;
     return leaf;
@@ -94,6 +122,8 @@ struct table_node *store_edit(struct table *table, uint32_t index)
 {
     struct leaf *leaf;
 
+    if (index >= table->launched)
+        return &table->joiners[index - table->launched].node;
     if (table->nodes)
         return &table->nodes[index];
     leaf = leaf_make(table, index);
@@ -102,8 +132,11 @@ struct table_node *store_edit(struct table *table, uint32_t index)
 
 uint32_t store_version(const struct table *table, uint32_t index)
 {
-    const struct leaf *leaf = leaf_of(table, index);
+    const struct leaf *leaf;
 
+    if (index >= table->launched)
+        return table->joiners[index - table->launched].version;
+    leaf = leaf_of(table, index);
     if (table->nodes)
         return table->versions ? table->versions[index] : 0;
     return leaf ? leaf->versions[index % LEAF_NODES] : 0;
@@ -113,12 +146,14 @@ uint32_t *store_version_edit(struct table *table, uint32_t index)
 {
     struct leaf *leaf;
 
+    if (index >= table->launched)
+        return &table->joiners[index - table->launched].version;
     if (!table->nodes) {
         leaf = leaf_make(table, index);
         return leaf ? &leaf->versions[index % LEAF_NODES] : NULL;
     }
     if (!table->versions)
-        table->versions = calloc(table->count, sizeof *table->versions);
+        table->versions = calloc(table->launched, sizeof *table->versions);
     return table->versions ? &table->versions[index] : NULL;
 }
 
@@ -151,10 +186,10 @@ uint64_t store_node_part(const struct table *table, uint32_t index)
 
 size_t table_bytes(const struct table *table)
 {
-    size_t bytes = table->ranks ? table->count * sizeof *table->ranks : 0;
+    size_t bytes = table->ranks ? table->launched * sizeof *table->ranks : 0;
 
     if (table->nodes)
-        return bytes + table->count * sizeof *table->nodes;
+        return bytes + table->launched * sizeof *table->nodes;
     bytes += table->run_count * sizeof *table->runs;
     if (!table->leaves)
         return bytes;

@@ -61,6 +61,14 @@ struct page {
     struct backend backends[PAGE_RANKS];
 };
 
+/* A commnode that has joined. */
+struct joiner {
+    uint32_t rank;
+    uint32_t version; /* of its fan-out */
+    struct table_node node;
+    char *address;
+};
+
 /* A node that was added to a table that is not complete. */
 struct draft {
     uint32_t rank;
@@ -71,14 +79,17 @@ struct draft {
 
 struct table {
     uint32_t count;           /* 0 until complete */
+    uint32_t launched;        /* of these; the others have joined */
     struct table_node *nodes; /* NULL: the table is packed */
     uint32_t *versions; /* of fan-outs; NULL: none was announced, or packed */
     struct run *runs;   /* packed: the nodes as they were then */
     uint32_t run_count;
-    struct leaf **leaves; /* packed: by index / LEAF_NODES, NULL where none */
-    uint32_t *ranks;      /* ascending; NULL: rank and index are the same */
-    struct page **pages;  /* PAGE_COUNT, or NULL: no record of a back-end yet */
-    uint64_t digest;      /* of all records since launch: table_version() */
+    struct leaf **leaves;   /* packed: by index / LEAF_NODES, NULL where none */
+    uint32_t *ranks;        /* ascending; NULL: rank and index are the same */
+    struct joiner *joiners; /* by index - launched */
+    uint32_t *joined;       /* their indices, in order of rank */
+    struct page **pages; /* PAGE_COUNT, or NULL: no record of a back-end yet */
+    uint64_t digest;     /* of all records since launch: table_version() */
     struct draft *drafts;
     uint32_t draft_count;
 };
@@ -86,7 +97,8 @@ struct table {
 /* The kinds of records in the digest. */
 enum table_kind {
     KIND_RECORD = 1,
-    KIND_FAN_OUT
+    KIND_FAN_OUT,
+    KIND_JOINED
 };
 
 /* The length of `leaves`. */
@@ -94,6 +106,9 @@ uint32_t store_leaf_count(const struct table *table);
 
 /* The index of internal node `rank`, or TABLE_NONE. */
 uint32_t store_index(const struct table *table, uint32_t rank);
+
+/* Where `rank` is, or would be, in table->joined. */
+uint32_t store_place(const struct table *table, uint32_t rank);
 
 /* The rank of node `index`. */
 uint32_t store_rank(const struct table *table, uint32_t index);

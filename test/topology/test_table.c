@@ -427,6 +427,77 @@ static void compare_tables(const struct table *a, const struct table *b)
     }
 }
 
+/* A node that has joined counts as failed until its first record, and like any
+ * other after that. */
+TEST(a_node_that_joins_waits_for_its_first_record)
+{
+    struct table *table = small_table();
+    const char *address;
+    uint32_t rank;
+
+    CU_ASSERT_PTR_NULL(table_address(table, 20));
+    CHECK_IS(table_record(table, 3, 1, 20), -EBADMSG);
+    CHECK_IS(table_join(table, 20, "h 1"), 1);
+    CHECK_IS(table_join(table, 20, "h 1"), 0);
+    CHECK_IS(table_join(table, 20, "h 2"), -EBADMSG);
+    CHECK_IS(table_join(table, 4, "h 1"), -EBADMSG);
+    CHECK_IS(table_join(table, TABLE_RANKS_MAX, "h 1"), -EBADMSG);
+    CU_ASSERT_STRING_EQUAL(table_address(table, 20), "h 1");
+    CU_ASSERT_PTR_NULL(table_address(table, 4));
+    CU_ASSERT(table_joined(table, 0, &rank, &address));
+    CU_ASSERT_EQUAL(rank, 20);
+    CU_ASSERT(!table_joined(table, 1, &rank, &address));
+    CU_ASSERT(entry_of(table, 20).awaited && entry_of(table, 20).failed);
+    CU_ASSERT_EQUAL(table_depth(table, 20), TABLE_NO_PATH);
+    CU_ASSERT_EQUAL(entry_of(table, 2).fan_out, 2);
+    CHECK_IS(table_record(table, 20, 1, 2), 1);
+    CU_ASSERT(!entry_of(table, 20).awaited && !entry_of(table, 20).failed);
+    CU_ASSERT_EQUAL(table_depth(table, 20), 2);
+    CU_ASSERT_EQUAL(entry_of(table, 2).fan_out, 3);
+    CHECK_IS(table_record(table, 3, 1, 20), 1);
+    CHECK_IS(fan_out(table, 20, 1, 3), 1);
+    CU_ASSERT_EQUAL(entry_of(table, 20).fan_out, 4);
+    CU_ASSERT_EQUAL(table_depth(table, 3), 3);
+    CU_ASSERT(table_is_below(table, 3, 20));
+    CHECK_IS(table_record(table, 20, 1, TABLE_FAILED), 1);
+    CU_ASSERT(entry_of(table, 20).failed && !entry_of(table, 20).awaited);
+    CU_ASSERT_EQUAL(table_depth(table, 3), TABLE_NO_PATH);
+    table_free(table);
+}
+
+/* Tables agree in whatever order nodes join. */
+TEST(the_order_of_joining_does_not_matter)
+{
+    struct table *one = small_table(), *other = small_table();
+
+    for (uint32_t rank = 10; rank < 40; rank++) {
+        CHECK_IS(table_join(one, rank, "h"), 1);
+        CU_ASSERT_NOT_EQUAL(table_version(one), 0);
+    }
+    for (uint32_t i = 0; i < 30; i++)
+        CHECK_IS(table_join(other, 10 + (i * 7 + 11) % 30, "h"), 1);
+    CU_ASSERT_EQUAL(table_version(one), table_version(other));
+    for (uint32_t rank = 10; rank < 40; rank++) {
+        uint32_t parent = rank < 13 ? rank - 9 : rank - 3;
+
+        CHECK_IS(table_record(one, rank, 1, parent), 1);
+        CHECK_IS(table_record(other, rank, 1, parent), 1);
+        CHECK_IS(fan_out(one, rank, 1, rank), 1);
+        CHECK_IS(fan_out(other, rank, 1, rank), 1);
+    }
+    CU_ASSERT_EQUAL(table_version(one), table_version(other));
+    for (uint32_t rank = 10; rank < 40; rank++) {
+        CU_ASSERT_EQUAL(table_depth(one, rank), table_depth(other, rank));
+        CU_ASSERT_EQUAL(entry_of(one, rank).parent,
+                        entry_of(other, rank).parent);
+        CU_ASSERT_EQUAL(entry_of(one, rank).fan_out,
+                        entry_of(other, rank).fan_out);
+    }
+    CU_ASSERT_EQUAL(table_count(one), 35);
+    table_free(one);
+    table_free(other);
+}
+
 /* A packed table equals an unpacked one, also after more records; a regular
  * tree takes a few bytes, and an irregular one stays unpacked. */
 TEST(a_packed_table_is_the_same)
@@ -438,6 +509,7 @@ TEST(a_packed_table_is_the_same)
         const char *shape = shapes[seed % (sizeof shapes / sizeof shapes[0])];
         struct topology *topo = NULL;
         struct table *packed = NULL, *other = NULL;
+        struct table_entry last;
         uint64_t state = seed;
 
         CHECK_OK(topology_from_shape(&topo, shape, NULL, NULL, NULL));
@@ -448,6 +520,11 @@ TEST(a_packed_table_is_the_same)
             CU_ASSERT(table_bytes(packed) <= 20 * topology_height(topo));
         CHECK_OK(table_pack(packed)); /* a second time does nothing */
         compare_tables(packed, other);
+        table_at(packed, table_count(packed) - 1, &last);
+        for (uint32_t i = 9; seed % 2 == 0 && i > 0; i--) {
+            CHECK_IS(table_join(packed, last.rank + i, "h"), 1);
+            CHECK_IS(table_join(other, last.rank + i, "h"), 1);
+        }
         change_both(packed, other, &state);
         compare_tables(packed, other);
         table_free(packed);
