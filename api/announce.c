@@ -21,6 +21,8 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_NODE_LOST;
     case TELL_NODE_ADOPTED:
         return COP_EVENT_NODE_ADOPTED;
+    case TELL_NODE_JOINED:
+        return COP_EVENT_NODE_JOINED;
     case TELL_BACKEND_LOST:
         return COP_EVENT_BACKEND_LOST;
     case TELL_BACKEND_JOINED:
@@ -61,6 +63,7 @@ static const char *const verbs[TELL_ENDED + 1] = {
     [TELL_NODE_BACK] = " lives",
     [TELL_NODE_LOST] = " was lost",
     [TELL_NODE_ADOPTED] = " was adopted",
+    [TELL_NODE_JOINED] = " has joined",
     [TELL_BACKEND_LOST] = " is no longer a member",
     [TELL_BACKEND_JOINED] = " has joined",
     [TELL_FILTER_ERROR] = "",
@@ -88,7 +91,9 @@ static void write_sentence(const struct cop_network *network,
     if (adoption)
         snprintf(more, sizeof(more), " by %u after %.1f ms", adoption->parent,
                  (double)adoption->recovery.overall_us / 1000);
-    else if (news->tell == TELL_BACKEND_JOINED && row.parent != RANK_NONE)
+    else if ((news->tell == TELL_BACKEND_JOINED ||
+              news->tell == TELL_NODE_JOINED) &&
+             row.parent != RANK_NONE)
         snprintf(more, sizeof(more), " below %u", row.parent);
     snprintf(out, size, "%u%s%.64s%s%s%s%s%s%s%s", news->rank,
              named ? " (" : "", host, both ? ", " : "", label, named ? ")" : "",

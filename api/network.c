@@ -265,6 +265,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_NODE_SUSPECTED:
     case TELL_NODE_BACK:
     case TELL_NODE_LOST:
+    case TELL_NODE_JOINED:
         session_refresh(&network->session, driver_bootstrap(network->driver),
                         driver_node(network->driver));
         break;

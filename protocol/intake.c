@@ -184,6 +184,8 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
         return recovery_take(node, peer, frame);
     case FRAME_FAN_OUT:
         return fan_out_take(node, peer, frame);
+    case FRAME_NODE:
+        return joined_take(node, peer, frame);
     case FRAME_ADOPT:
         return adoption_ask(node, peer, frame);
     case FRAME_PROBE:
@@ -281,6 +283,8 @@ static int from_parent(struct node *node,
         return record_take(node, peer, frame);
     case FRAME_FAN_OUT:
         return fan_out_take(node, peer, frame);
+    case FRAME_NODE:
+        return joined_take(node, peer, frame);
     case FRAME_ADOPTED:
         return orphan_adopted(node, peer, frame);
     case FRAME_PROBED:

@@ -49,6 +49,7 @@ int node_new(struct node **out, const struct node_config *config)
     node->rank = config->rank;
     node->depth = config->depth;
     node->next_rank = config->next_rank;
+    node->first_joiner = config->next_rank;
     node->next_stream = 1;
     node->attached = config->rank == RANK_NONE;
     node->filter.deadline_ms = UINT64_MAX;

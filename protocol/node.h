@@ -38,7 +38,7 @@ struct node_child {
 /* The configuration of a node; borrowed for node_new(). */
 struct node_config {
     enum node_role role;
-    uint32_t rank;  /* RANK_NONE: a back-end that attaches, without a rank */
+    uint32_t rank;  /* RANK_NONE: a node that joins, without a rank */
     uint32_t depth; /* 0 at the front-end */
     const char *host;
     const char *label;   /* of a back-end (12.3); NULL: none */
@@ -266,6 +266,7 @@ enum tell_type {
     TELL_NODE_LOST,      /* rank */
     TELL_NODE_ADOPTED,   /* rank, sequence: its new parent; at the front-end
                             adoption */
+    TELL_NODE_JOINED,    /* rank: a commnode that has come after the launch */
     TELL_BACKEND_LOST,   /* rank */
     TELL_BACKEND_JOINED, /* rank */
     TELL_FILTER_ERROR,   /* rank, stream, text */
@@ -429,8 +430,8 @@ uint32_t node_depth(const struct node *node);
  * is complete, the time that a start may take, if longer (PROTOCOL 12.2b). */
 uint32_t node_patience_ms(const struct node *node);
 
-/* The launched tree's internal nodes, at the front-end: rank and address of
- * number `index`; false past the last. Borrowed until the next step. */
+/* The internal nodes at the front-end, once the tree is launched, with those
+ * that have joined: rank and address of number `index`; false past the last. Borrowed until the next step. */
 bool node_internal(const struct node *node,
                    size_t index,
                    uint32_t *rank,

@@ -48,6 +48,7 @@ static const struct permit {
     [FRAME_SILENCE] = {ANYBODY, false},
     [FRAME_RECOVERED] = {CHILD, true},
     [FRAME_FAN_OUT] = {PARENT | COMMNODE, false},
+    [FRAME_NODE] = {PARENT | COMMNODE | CALLER, false},
     [FRAME_TOTAL] = {CHILD, true},
     [FRAME_FAREWELL] = {CHILD, true},
     [FRAME_FINAL] = {PARENT, false},

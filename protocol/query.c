@@ -162,7 +162,10 @@ bool node_internal(const struct node *node,
                    const char **address)
 {
     if (index >= node->roster.internal_count)
-        return false;
+        return node->heal.table &&
+               table_joined(node->heal.table,
+                            (uint32_t)(index - node->roster.internal_count),
+                            rank, address);
     *rank = node->roster.internals[index].rank;
     *address = node->roster.internals[index].address;
     return true;

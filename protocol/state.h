@@ -108,7 +108,8 @@ struct node {
     bool attach;
     bool outside;  /* a joiner that has not had its ENTER (12.3) */
     bool shifted;  /* a child was lost or adopted since the launch */
-    bool attached; /* a back-end that has joined by itself */
+    bool attached; /* a back-end that has joined by itself; a commnode, until it
+                      has the state of stream 0 */
     bool ending;   /* ENDING was seen ... */
     bool closing;  /* ... and SHUTDOWN */
     bool leaving;  /* a back-end whose application leaves ... */
@@ -116,6 +117,7 @@ struct node {
     bool parted;               /* the front-end keeps them: LEFT was read */
     bool ended;
     uint32_t next_rank;
+    uint32_t first_joiner;       /* lower ranks were given at launch (19.4) */
     uint64_t begin_ms;           /* when it started */
     size_t planned_count;        /* children that the launch starts here */
     struct launching *launching; /* NULL: the tree is complete */

@@ -455,14 +455,24 @@ void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms)
     sim->nodes[index]->filter_ms = filter_ms;
 }
 
-uint32_t sim_attach(struct sim *sim, uint32_t parent)
+static uint32_t join_as(struct sim *sim, enum node_role role, uint32_t parent)
 {
     struct world_node *node = add_gap(sim);
 
-    node->role = NODE_BACKEND;
+    node->role = role;
     node->depth = sim->nodes[parent]->depth + 1;
     start_process(sim, node, parent);
     return node->index;
+}
+
+uint32_t sim_attach(struct sim *sim, uint32_t parent)
+{
+    return join_as(sim, NODE_BACKEND, parent);
+}
+
+uint32_t sim_join(struct sim *sim, uint32_t parent)
+{
+    return join_as(sim, NODE_COMMNODE, parent);
 }
 
 uint32_t sim_observe(struct sim *sim, uint32_t to, struct frame *question)

@@ -357,6 +357,9 @@ void sim_freeze(struct sim *sim, uint32_t index, uint64_t for_ms);
 /* A back-end attaches to node `parent`, without a rank. Returns its index. */
 uint32_t sim_attach(struct sim *sim, uint32_t parent);
 
+/* The same of a commnode. */
+uint32_t sim_join(struct sim *sim, uint32_t parent);
+
 /* Add an observer, which calls node `to`, sends `question` (taken; type 0:
  * nothing), and waits. Returns its index. */
 uint32_t sim_observe(struct sim *sim, uint32_t to, struct frame *question);

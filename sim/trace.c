@@ -30,6 +30,7 @@ static const char *const tell_names[] = {
     [TELL_NODE_BACK] = "node back",
     [TELL_NODE_LOST] = "node lost",
     [TELL_NODE_ADOPTED] = "node adopted",
+    [TELL_NODE_JOINED] = "node joined",
     [TELL_BACKEND_LOST] = "back-end lost",
     [TELL_BACKEND_JOINED] = "back-end joined",
     [TELL_FILTER_ERROR] = "filter error",
@@ -394,6 +395,7 @@ void world_trace_tell(struct sim *sim,
     case TELL_NODE_SUSPECTED:
     case TELL_NODE_BACK:
     case TELL_NODE_LOST:
+    case TELL_NODE_JOINED:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
         with_text = false;

@@ -43,7 +43,7 @@
     X(FRAME_HEARTBEAT, 9, "heartbeat") /* both */                              \
     X(FRAME_READY, 10, "ready")        /* up: a subtree has started */         \
     X(FRAME_TABLE, 11, "table")        /* down: the launched tree */           \
-    X(FRAME_JOIN, 12, "join")          /* up: a back-end asks for a rank */    \
+    X(FRAME_JOIN, 12, "join")          /* up: a joiner asks for a rank */      \
     X(FRAME_JOINED, 13, "joined")      /* down: its answer */                  \
     X(FRAME_FAULT, 14, "fault")        /* up: a filter failed */               \
     X(FRAME_RECORD, 15, "record")      /* both: failures and adoptions */      \
@@ -63,6 +63,7 @@
     X(FRAME_FAREWELL, 29, "farewell") /* up: totals of a leaving back-end */   \
     X(FRAME_FINAL, 30, "final")       /* down: waves that are accepted */      \
     X(FRAME_SKIP, 31, "skip")         /* down: numbers for others (10.7) */    \
+    X(FRAME_NODE, 32, "node")         /* both: commnodes that joined (19.2) */ \
     X(FRAME_STATUS, 40, "status")     /* down, from an observer: a question */ \
     X(FRAME_HEARD, 41, "heard")       /* up: STATUS has arrived */             \
     X(FRAME_ROWS, 42, "rows")         /* up, to an observer: the answer */     \

@@ -36,6 +36,9 @@
 #define LIMIT_CHILDREN (UINT32_C(1) << 17)
 #define LIMIT_STREAMS  (UINT32_C(1) << 16)
 
+/* Commnodes that join in the life of one network (PROTOCOL 19.4). */
+#define LIMIT_JOINED (UINT32_C(1) << 16)
+
 /* Bytes of a filter's name, of a host's, of a label, of an address, of an error
  * text. */
 #define LIMIT_FILTER_NAME 255

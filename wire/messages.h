@@ -10,8 +10,9 @@
  * `sender` is the rank of the node that made the frame.
  *
  * Not in the table: DATA, whose values have names in struct frame; END, GOODBYE
- * and SILENCE, without values; READY, CLAIM, CONTROL, RECORD, FAN_OUT, EXPEL,
- * TOTAL and FAREWELL, with values in the payload (CONTROL: its type in tag). */
+ * and SILENCE, without values; READY, CLAIM, CONTROL, RECORD, FAN_OUT, NODE,
+ * EXPEL, TOTAL and FAREWELL, with values in the payload (CONTROL: its type in
+ * tag). */
 #pragma once
 
 #include "wire/frame.h"
@@ -77,18 +78,22 @@
       R(uint32_t, ordinal, tag, 0, LIMIT_CHILDREN)                            \
       F(uint32_t, incarnation, count)                                         \
       F(uint64_t, version, sequence))                                         \
-    /* the launched tree (12.2), and the reader's ordinal in it (7.2) */      \
+    /* the launched tree (12.2), the reader's ordinal in it (7.2), and the    \
+       first rank that was not given at launch (19.4) */                      \
     M(table, FRAME_TABLE,                                                     \
       F(uint32_t, ordinal, count)                                             \
+      R(uint32_t, first, sequence, 0, LIMIT_NODES)                            \
       F(struct payload *, payload, payload))                                  \
-    /* `asker` has link `link` to a back-end that wants a rank (12.3). The    \
-       back-end itself sets neither. `payload`: its host and label */         \
+    /* `asker` has link `link` to a node that wants a rank (12.3, 19.1). The  \
+       joiner itself sets neither. `role`: enum node_role. `payload`: its     \
+       host, label and addresses */                                           \
     M(join, FRAME_JOIN,                                                       \
       F(int32_t, link, tag)                                                   \
       F(uint32_t, asker, origin)                                              \
+      F(uint32_t, role, count)                                                \
       F(struct payload *, payload, payload))                                  \
     /* the answer, with the same two; `rank` RANK_NONE: there is no room.     \
-       To the back-end: its rank and depth */                                 \
+       To the joiner: its rank and depth */                                   \
     M(joined, FRAME_JOINED,                                                   \
       F(int32_t, link, tag)                                                   \
       F(uint32_t, asker, origin)                                              \

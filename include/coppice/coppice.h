@@ -254,6 +254,9 @@ enum cop_event_type {
                        front-end has not accepted. `epoch` and `wave`: the first
                        wave of that; `generation`: how often so far; `members`:
                        how many members are expected in it */
+    COP_EVENT_NODE_JOINED, /* `rank`, a commnode, has joined the tree: it adopts
+                              like the launched ones. `text` says below which
+                              node it is */
 };
 
 /* The duration of an orphan's recovery, in microseconds of its own clock: the

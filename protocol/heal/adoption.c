@@ -168,6 +168,7 @@ static enum adoption_answer adoption_judge(const struct node *node,
 int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
 {
     struct cop_packet *packet = NULL;
+    struct table_entry entry;
     struct msg_adopt adopt;
     bool last_resort;
     enum adoption_answer answer;
@@ -179,6 +180,9 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
         peer->rank == RANK_NONE || msg_adopt_decode(frame, &adopt) < 0 ||
         adopt.orphan != peer->rank)
         return -EPROTO;
+    if (peer->role == NODE_COMMNODE &&
+        table_entry(node->heal.table, peer->rank, &entry) < 0)
+        return node_refuse(node, "no commnode has its rank");
     if (!record_is_near(node, peer->rank, adopt.incarnation))
         return node_refuse(node, "no node has asked for a parent so often");
     r = packet_open(&packet, adopt.payload);

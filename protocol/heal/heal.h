@@ -229,6 +229,29 @@ bool record_is_near(const struct node *node,
 /* Remember the lost parent `rank`, for a report to the next one (6.1d). */
 void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation);
 
+/* ---- joined.c: commnodes that join after the launch (19) ---- */
+
+/* The incarnation of such a node when it joins. */
+#define JOINED_INCARNATION 1
+
+/* This node takes in commnode `rank`, which listens at `address`: tell all
+ * neighbours of it. Returns 0, or -EPROTO if there cannot be such a node. */
+int joined_tell(struct node *node, uint32_t rank, const char *address);
+
+/* Whether as many have joined as ever may (19.4). */
+bool joined_is_full(const struct node *node);
+
+/* Send `peer`, a new neighbour, all such nodes. */
+void joined_exchange(struct node *node, struct peer *peer);
+
+/* If this node has joined itself: tell the candidate `peer` of it (19.2). */
+void joined_introduce(struct node *node, struct peer *peer);
+
+/* Handle NODE. `frame` is borrowed. Returns 0 or an error as in intake.c. */
+int joined_take(struct node *node,
+                struct peer *peer,
+                const struct frame *frame);
+
 /* ---- fan_out.c: how many back-ends each internal node has (6.6) ---- */
 
 /* Count this node's back-ends, and note a change for the next heartbeat. */

@@ -163,6 +163,7 @@ static void orphan_ask(struct node *node, struct peer *peer)
         node->failed = true;
     ranks_fini(&below);
     orphan->phase = ORPHAN_ASK;
+    joined_introduce(node, peer);
     node_send(node, peer, msg_adopt_encode(&adopt));
 }
 

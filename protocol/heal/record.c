@@ -171,6 +171,8 @@ static int record_apply(struct node *node,
         observer_found(node, rank);
     update_child(node, rank, incarnation, parent);
     if (node->role == NODE_FRONTEND) {
+        if (before.awaited)
+            node_tell(node, TELL_NODE_JOINED, rank, 0, NULL);
         suspect_recorded(node, rank, parent == TABLE_FAILED);
         if (parent == TABLE_FAILED &&
             table_entry(node->heal.table, rank, &before) == 0)
@@ -452,6 +454,7 @@ void record_exchange(struct node *node, struct peer *peer)
         send_accusations(node, peer);
         return;
     }
+    joined_exchange(node, peer); /* the records name these */
     while (table_changed(node->heal.table, &cursor, &change))
         count++;
     if (columns_reserve(&columns, count) < 0) {

@@ -209,6 +209,14 @@ void suspect_adopted(struct node *node, uint32_t rank)
 
 /* ---- nodes without a path ---- */
 
+/* Whether no record of `rank`, which has joined, has come yet. */
+static bool is_awaited(const struct node *node, uint32_t rank)
+{
+    struct table_entry entry;
+
+    return table_entry(node->heal.table, rank, &entry) == 0 && entry.awaited;
+}
+
 /* PROTOCOL 6.9: begin a round for suspect `rank` and the suspects below it.
  * Without `all`, skip the suspects below it whose round has ended. */
 static void begin_round(struct node *node, uint32_t rank, bool all)
@@ -303,22 +311,21 @@ static void suspect_sweep(struct node *node)
 
 void suspect_update(struct node *node)
 {
-    struct suspicion *suspicion = &node->heal.suspicion;
     uint32_t count = table_count(node->heal.table), i;
     struct table_site *sites = calloc(count, sizeof(*sites));
-    struct table_entry last;
 
-    table_at(node->heal.table, count - 1, &last);
-    if (!sites || !told_of(node, last.rank)) {
+    if (!sites) {
         node->failed = true;
-        free(sites);
         return;
     }
     table_sites(node->heal.table, TABLE_NONE, sites);
     for (i = 1; i < count && !node->failed; i++) {
-        struct told *told = &suspicion->told[sites[i].rank];
-        bool pathless = sites[i].depth == TABLE_NO_PATH && !told->lost;
+        struct told *told = told_of(node, sites[i].rank);
+        bool pathless = told && sites[i].depth == TABLE_NO_PATH &&
+                        !told->lost && !is_awaited(node, sites[i].rank);
 
+        if (!told)
+            break;
         if (pathless && !told->pathless)
             suspect_add(node, sites[i].rank);
         else if (!pathless && (told->pathless || told->suspected))

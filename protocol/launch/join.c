@@ -1,4 +1,5 @@
-/* join.c - back-ends that join a network after its launch (PROTOCOL 12.3). */
+/* join.c - back-ends and commnodes that join a network after its launch
+ * (PROTOCOL 12.3, 19). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +7,15 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* A joiner's host and label. */
-#define JOIN_FORMAT "%s %s"
+/* A joiner's host, label, and addresses. */
+#define JOIN_FORMAT "%s %s %s"
+
+/* The texts of a JOIN, borrowed from its packet. */
+struct joiner {
+    const char *host;
+    const char *label;
+    const char *address; /* "" of a back-end */
+};
 
 /* Send a JOIN up. Its payload stays this node's, too. */
 static void join_send(struct node *node, const struct msg_join *question)
@@ -18,9 +26,60 @@ static void join_send(struct node *node, const struct msg_join *question)
     node_send(node, node->parent, frame);
 }
 
-/* The joiner `peer` is linked to this node: send it its rank and the state. */
-static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
+/* Open the payload of a JOIN, and read it. Returns 0, -EBADMSG or -ENOMEM. */
+static int join_read(struct cop_packet **packet,
+                     const struct msg_join *question,
+                     struct joiner *out)
 {
+    int r = packet_open(packet, question->payload);
+
+    if (r < 0)
+        return r;
+    r = cop_packet_unpack(*packet, JOIN_FORMAT, &out->host, &out->label,
+                          &out->address);
+    if (r == 0 &&
+        (strlen(out->host) > LIMIT_HOST_NAME || !label_is_valid(out->label) ||
+         (question->role == NODE_COMMNODE) != (*out->address != '\0')))
+        r = -EBADMSG;
+    if (r == 0)
+        return 0;
+    cop_packet_free(*packet);
+    return r == -EINVAL ? -EBADMSG : r;
+}
+
+/* PROTOCOL 19.2: a commnode has its rank. Every node learns of it before it
+ * learns where it is. Returns 0 or a negative errno. */
+static int tell_commnode(struct node *node,
+                         struct peer *peer,
+                         uint32_t rank,
+                         const struct msg_join *question)
+{
+    struct cop_packet *packet;
+    struct joiner joiner;
+    int r = join_read(&packet, question, &joiner);
+
+    if (r < 0)
+        return r;
+    r = joined_tell(node, rank, joiner.address);
+    cop_packet_free(packet);
+    if (r < 0)
+        return r;
+    peer->incarnation = JOINED_INCARNATION;
+    record_tell(node, rank, peer->incarnation, node->rank, NULL);
+    return 0;
+}
+
+/* The joiner `peer` is linked to this node: send it its rank and the state. */
+static void welcome_joiner(struct node *node,
+                           struct peer *peer,
+                           uint32_t rank,
+                           const struct msg_join *question)
+{
+    if (peer->role == NODE_COMMNODE &&
+        tell_commnode(node, peer, rank, question) < 0) {
+        node_drop(node, peer, "there is no room for it");
+        return;
+    }
     peer->rank = rank;
     peer->ready = true;
     node_send(node, peer,
@@ -33,7 +92,7 @@ static void welcome_joiner(struct node *node, struct peer *peer, uint32_t rank)
     snapshot_send(node, peer);
 }
 
-/* Remove join number `index`. The payload was given back. */
+/* Remove join number `index`. Its payload is the caller's. */
 static void join_remove(struct joins *joins, size_t index)
 {
     joins->list[index] = joins->list[--joins->count];
@@ -51,41 +110,21 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
         if (joining.question.asker != joined->asker ||
             joining.question.link != joined->link)
             continue;
-        payload_free(joining.question.payload);
         join_remove(joins, i);
         child =
             joining.link < node->link_count ? node->links[joining.link] : NULL;
-        if (!child || child->is_parent)
-            return 0;
-        if (joined->asker != node->rank)
-            node_send(node, child, msg_joined_encode(joined));
-        else if (joined->rank == RANK_NONE)
-            node_drop(node, child, "there is no room for it");
-        else
-            welcome_joiner(node, child, joined->rank);
+        if (child && !child->is_parent) {
+            if (joined->asker != node->rank)
+                node_send(node, child, msg_joined_encode(joined));
+            else if (joined->rank == RANK_NONE)
+                node_drop(node, child, "there is no room for it");
+            else
+                welcome_joiner(node, child, joined->rank, &joining.question);
+        }
+        payload_free(joining.question.payload);
         return 0;
     }
     return 0; /* the joiner's link has ended */
-}
-
-/* Open the payload of a JOIN, and read the host and the label, which are
- * borrowed from `*packet`. Returns 0, -EBADMSG or -ENOMEM. */
-static int join_read(struct cop_packet **packet,
-                     struct payload *payload,
-                     const char **host,
-                     const char **label)
-{
-    int r = packet_open(packet, payload);
-
-    if (r < 0)
-        return r;
-    r = cop_packet_unpack(*packet, JOIN_FORMAT, host, label);
-    if (r == 0 && (strlen(*host) > LIMIT_HOST_NAME || !label_is_valid(*label)))
-        r = -EBADMSG;
-    if (r == 0)
-        return 0;
-    cop_packet_free(*packet);
-    return r == -EINVAL ? -EBADMSG : r;
 }
 
 /* Front-end: give the joiner the next rank, and keep its host and label. Ranks
@@ -94,16 +133,17 @@ static int give_rank(struct node *node, const struct msg_join *question)
 {
     struct roster_notes *names = &node->roster.names;
     struct cop_packet *packet;
-    const char *host, *label;
-    int r = join_read(&packet, question->payload, &host, &label);
+    struct joiner joiner;
+    int r = join_read(&packet, question, &joiner);
 
     if (r < 0)
         return r;
-    r = roster_add_note(names, node->next_rank, host, label);
+    r = roster_add_note(names, node->next_rank, joiner.host, joiner.label);
     cop_packet_free(packet);
     if (r < 0)
         return r;
     names->list[names->count - 1].parent = question->asker;
+    names->list[names->count - 1].commnode = question->role == NODE_COMMNODE;
     return answer_join(node, &(struct msg_joined){
                                  .link = question->link,
                                  .asker = question->asker,
@@ -116,7 +156,8 @@ static int give_rank(struct node *node, const struct msg_join *question)
 static int join_ask(struct node *node, struct joining joining)
 {
     if (node->joins.count >= LIMIT_CHILDREN ||
-        (node->role == NODE_FRONTEND && node->next_rank >= LIMIT_NODES))
+        (node->role == NODE_FRONTEND && node->next_rank >= LIMIT_NODES) ||
+        (joining.question.role == NODE_COMMNODE && joined_is_full(node)))
         return -EAGAIN;
     if (array_grow(&node->joins.list, node->joins.count, sizeof(joining)) < 0)
         return -ENOMEM;
@@ -144,10 +185,13 @@ void join_fini(struct node *node)
 
 void join_begin(struct node *node)
 {
-    struct msg_join question = {.asker = RANK_NONE};
+    struct msg_join question = {
+        .asker = RANK_NONE,
+        .role = (uint32_t)node->role,
+    };
 
     if (packet_pack(&question.payload, JOIN_FORMAT, node->status.host,
-                    node->status.label) < 0)
+                    node->status.label, node->address) < 0)
         node->failed = true;
     else
         node_send(node, node->parent, msg_join_encode(&question));
@@ -180,13 +224,18 @@ int join_asked(struct node *node, struct peer *peer, struct frame *frame)
     struct joining joining = {.link = peer->link};
     bool is_joiner = peer->rank == RANK_NONE;
     struct cop_packet *packet;
-    const char *host, *label;
+    struct joiner joiner;
     int r;
 
     if (!node->launched || msg_join_decode(frame, &joining.question) < 0 ||
         (is_joiner ? has_asked(node, peer) : !peer->ready))
         return -EPROTO;
-    r = join_read(&packet, joining.question.payload, &host, &label);
+    if (joining.question.role != NODE_BACKEND &&
+        joining.question.role != NODE_COMMNODE)
+        return node_refuse(node, "no such node may join");
+    if (is_joiner && joining.question.role != (uint32_t)peer->role)
+        return node_refuse(node, "it has another role");
+    r = join_read(&packet, &joining.question, &joiner);
     if (r < 0)
         return r;
     cop_packet_free(packet);
@@ -210,7 +259,7 @@ int join_asked(struct node *node, struct peer *peer, struct frame *frame)
     return 0;
 }
 
-/* This back-end has joined: take its rank from JOINED. */
+/* This node has joined: take its rank from JOINED. */
 static int take_own_rank(struct node *node, const struct msg_joined *joined)
 {
     if (node->rank != RANK_NONE || joined->rank == RANK_NONE)
@@ -218,7 +267,9 @@ static int take_own_rank(struct node *node, const struct msg_joined *joined)
     node->rank = joined->rank;
     node->depth = joined->depth;
     node->reported = true;
-    node->outside = true;
+    node->outside = node->role == NODE_BACKEND;
+    if (node->role == NODE_COMMNODE)
+        node->incarnation = JOINED_INCARNATION;
     node_act(node, ACTION_RANK)->rank = node->rank;
     return 0;
 }
@@ -229,6 +280,7 @@ int join_answered(struct node *node, const struct frame *frame)
 
     if (msg_joined_decode(frame, &joined) < 0)
         return -EPROTO;
-    return node->role == NODE_BACKEND ? take_own_rank(node, &joined)
-                                      : answer_join(node, &joined);
+    return node->role == NODE_BACKEND || node->rank == RANK_NONE
+               ? take_own_rank(node, &joined)
+               : answer_join(node, &joined);
 }

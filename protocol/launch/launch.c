@@ -98,6 +98,7 @@ void launch_send_table(struct node *node, struct peer *only)
         node_send(node, peer,
                   msg_table_encode(&(struct msg_table){
                       .ordinal = ordinal - 1, /* PROTOCOL 7.2 */
+                      .first = node->first_joiner,
                       .payload = payload_ref(node->table),
                   }));
     }
@@ -105,9 +106,14 @@ void launch_send_table(struct node *node, struct peer *only)
 
 char *launch_address(struct node *node, uint32_t rank)
 {
+    const char *joined = table_address(node->heal.table, rank);
     char *address = NULL;
 
-    if (roster_address(node->table, rank, &address) == -ENOMEM)
+    if (joined)
+        address = strdup(joined);
+    if (joined && !address)
+        node->failed = true;
+    else if (!joined && roster_address(node->table, rank, &address) == -ENOMEM)
         node->failed = true;
     return address;
 }
@@ -254,7 +260,7 @@ void launch_start(struct node *node)
 
     node->started = true;
     node->begin_ms = node->now_ms;
-    if (node->role != NODE_BACKEND)
+    if (node->role != NODE_BACKEND && node->rank != RANK_NONE)
         r = roster_add_internal(&node->roster, node->rank, parent,
                                 (uint32_t)node->launching->expected_count,
                                 node->address);
@@ -303,12 +309,14 @@ void launch_tick(struct node *node)
     launch_report(node);
 }
 
-/* Whether the peer's role fits its rank. The table has all commnodes. */
+/* Whether the peer's role fits its rank. The table has all commnodes, except
+ * those that have just joined: they will send NODE (PROTOCOL 19.2). */
 static bool has_right_role(const struct node *node, const struct peer *peer)
 {
     struct table_entry entry;
     bool inner = table_entry(node->heal.table, peer->rank, &entry) == 0;
 
+    inner |= peer->role == NODE_COMMNODE && peer->rank >= node->first_joiner;
     return peer->rank < LIMIT_NODES && inner == (peer->role == NODE_COMMNODE);
 }
 
@@ -324,8 +332,6 @@ int launch_child_up(struct node *node, struct peer *peer)
         return -EPROTO;
     }
     if (peer->rank == RANK_NONE) {
-        if (peer->role != NODE_BACKEND)
-            return -EPROTO;
         if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
         return 0; /* it will send JOIN */
@@ -443,6 +449,7 @@ int launch_table(struct node *node, struct frame *frame)
     if (r < 0)
         return r;
     node->heal.orphan.ordinal = table.ordinal;
+    node->first_joiner = table.first;
     node->table = payload_ref(table.payload);
     roster_fini(&node->roster);
     become_launched(node);

@@ -152,7 +152,7 @@ void launch_try_end(struct node *node);
 /* Free the joins that pass through this node. */
 void join_fini(struct node *node);
 
-/* This back-end is linked to the node that it joins: ask for a rank. */
+/* This node is linked to the node that it joins: ask for a rank. */
 void join_begin(struct node *node);
 
 /* This node has a new parent: send it the joins without an answer. */

@@ -23,8 +23,9 @@ struct roster_internal {
 /* What is known of one node beside its rank. */
 struct roster_note {
     uint32_t rank;
-    uint32_t parent; /* of a back-end that joined late: the node that took it
-                        in; else RANK_NONE */
+    uint32_t parent; /* of a node that joined late: the node that took it in;
+                        else RANK_NONE */
+    bool commnode;   /* such a node is one */
     char *host;
     char *text;
 };
@@ -41,7 +42,8 @@ struct roster {
     struct roster_internal *internals;
     uint32_t internal_count;
     struct roster_notes missing; /* `text` says why */
-    struct roster_notes names;   /* back-ends: `text` is the label, or "" */
+    struct roster_notes names;   /* back-ends, and commnodes that have joined:
+                                    `text` is the label, or "" */
 };
 
 /* Free the content of `roster`, which is then empty. */

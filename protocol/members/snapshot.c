@@ -202,8 +202,10 @@ int snapshot_take(struct node *node, const struct frame *frame)
     if (last_seen > node->last_seen)
         node->last_seen = last_seen;
     downward_snapshot(node, zero, snapshot.number);
-    if (node->role == NODE_COMMNODE)
+    if (node->role == NODE_COMMNODE) {
+        node->attached = false;
         forward_snapshot(node);
+    }
     settle_update(node, zero);
     return 0;
 }

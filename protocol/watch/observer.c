@@ -418,7 +418,8 @@ static void add_internals(struct node *node,
 
     for (uint32_t i = 1; i < table_count(node->heal.table); i++) {
         table_at(node->heal.table, i, &entry);
-        add_internal(node, &entry, rows_find(rows, entry.rank), more);
+        if (!entry.awaited)
+            add_internal(node, &entry, rows_find(rows, entry.rank), more);
     }
 }
 

@@ -88,8 +88,7 @@ struct play {
     struct actions actions;
     enum node_role role;
     uint64_t now_ms;
-    bool up[LINKS]; /* as the shell sees it */
-    bool is_parent[LINKS];
+    bool up[LINKS], is_parent[LINKS]; /* as the shell sees it */
     bool is_observer[LINKS];
     bool allowed; /* injections are allowed */
     bool calling;
@@ -114,6 +113,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_HEARTBEAT:
     case FRAME_RECORD:
     case FRAME_FAN_OUT:
+    case FRAME_NODE:
     case FRAME_SILENCE:
         return true;
     case FRAME_MARKER:

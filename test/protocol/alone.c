@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "protocol/state.h"
 #include "wire/packet.h"
 
 void alone_init(struct alone *alone, const struct node_config *config)
@@ -65,6 +66,8 @@ void alone_take_roster(struct alone *alone,
 
     CHECK_OK(roster_encode(roster, type, &frame));
     roster_fini(roster);
+    if (type == FRAME_TABLE) /* the first rank for joiners */
+        frame.sequence = alone->node->next_rank;
     alone_take(alone, link, frame);
 }
 

@@ -105,9 +105,9 @@ static struct frame join_frame(const char *format,
                                const char *host,
                                const char *label)
 {
-    struct msg_join join = {.asker = RANK_NONE};
+    struct msg_join join = {.asker = RANK_NONE, .role = NODE_BACKEND};
 
-    CHECK_OK(packet_pack(&join.payload, format, host, label));
+    CHECK_OK(packet_pack(&join.payload, format, host, label, ""));
     return msg_join_encode(&join);
 }
 
@@ -121,11 +121,11 @@ TEST(a_joiner_describes_itself_once)
     memset(label, 'l', LIMIT_LABEL + 1);
     for (int how = 0; how < 7; how++) {
         bool fits = how < 2;
-        struct frame frame =
-            join_frame(how == 2 ? "%s" : "%s %s", how == 3 ? host : host + 1,
-                       how == 4   ? label
-                       : how == 5 ? "a\nb"
-                                  : label + 1);
+        struct frame frame = join_frame(how == 2 ? "%s %s" : "%s %s %s",
+                                        how == 3 ? host : host + 1,
+                                        how == 4   ? label
+                                        : how == 5 ? "a\nb"
+                                                   : label + 1);
         struct alone host_node;
         struct row row;
 
@@ -144,7 +144,7 @@ TEST(a_joiner_describes_itself_once)
             CU_ASSERT_EQUAL(row.parent, 0);
         }
         if (how == 1) {
-            alone_take(&host_node, 2, join_frame("%s %s", "h", ""));
+            alone_take(&host_node, 2, join_frame("%s %s %s", "h", ""));
             CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), 1);
             CU_ASSERT_EQUAL(host_node.node->next_rank, 1001);
         }
@@ -166,11 +166,11 @@ TEST(a_commnode_checks_who_joins)
         alone_take_roster(&host_node, 0, &table, FRAME_TABLE);
         alone_link_up(&host_node, 2, RANK_NONE, NODE_BACKEND, 0);
         alone_take(&host_node, 2,
-                   join_frame("%s %s", "h", fits ? "a b" : "a\tb"));
+                   join_frame("%s %s %s", "h", fits ? "a b" : "a\tb"));
         CU_ASSERT_EQUAL(alone_sent(&host_node, 0, FRAME_JOIN) != NULL, fits);
         CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), !fits);
         if (fits) { /* once */
-            alone_take(&host_node, 2, join_frame("%s %s", "h", "a b"));
+            alone_take(&host_node, 2, join_frame("%s %s %s", "h", "a b"));
             CU_ASSERT_PTR_NULL(alone_sent(&host_node, 0, FRAME_JOIN));
             CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), 1);
         }

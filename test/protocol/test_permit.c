@@ -377,7 +377,7 @@ TEST(no_rank_changes_its_role)
         {OTHER, NODE_COMMNODE, true},     {20, NODE_BACKEND, true},
         {RANK_NONE, NODE_BACKEND, true},  {OTHER, NODE_BACKEND, false},
         {20, NODE_COMMNODE, false},       {LIMIT_NODES, NODE_BACKEND, false},
-        {RANK_NONE, NODE_COMMNODE, false}};
+        {RANK_NONE, NODE_COMMNODE, true}, {1000, NODE_COMMNODE, true}};
 
     for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
         struct alone victim;
