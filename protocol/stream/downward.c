@@ -367,7 +367,7 @@ void downward_beat(struct node *node, struct stream *stream)
         struct peer *peer = node_child(node, slot);
         const struct branch *branch = &stream->branches[slot];
 
-        if (peer && peer->role == NODE_COMMNODE &&
+        if (peer && peer->ready && peer->role == NODE_COMMNODE &&
             branch->cursor >= stream->down.feed.stable &&
             (branch->members.count > 0 || stream->definition.id == 0))
             downward_tell_stable(node, peer, stream);

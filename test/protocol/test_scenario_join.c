@@ -224,6 +224,22 @@ SCENARIO(a_joined_commnode_that_is_too_deep_adopts_nobody, TREE)
     check_tables(sim);
 }
 
+/* PROTOCOL 10.2: it sends an orphan nothing of stream 0 before it has adopted
+ * it, if the answer to its probe takes longer than a heartbeat. */
+SCENARIO(an_orphan_waits_for_a_joined_commnode, "0(1(3(5,6),4(7,8)),2(9,10))")
+{
+    uint32_t joined = join(sim, 0);
+
+    sim_crash(sim, 1);
+    sim_run(sim, 2);
+    sim_freeze(sim, 0, 2 * LIMIT_HEARTBEAT_MS);
+    sim_run(sim, 4 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), joined);
+    CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_NODE_ADOPTED), 1);
+    CU_ASSERT_EQUAL(sim_node(sim, 3)->incarnation, 1); /* the first asked */
+    check_tables(sim);
+}
+
 /* The network ends with it. */
 SCENARIO(a_joined_commnode_ends_with_the_network, TREE)
 {
