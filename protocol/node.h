@@ -462,5 +462,9 @@ bool node_missing(const struct node *node,
                   const char **host,
                   const char **reason);
 
+/* A hash of all that the node knows of internal nodes since the launch, for
+ * oracles; 0: nothing. */
+uint64_t node_table_version(const struct node *node);
+
 /* How many bytes the node holds on `stream`, for oracles and status. */
 uint64_t node_held_bytes(const struct node *node, uint32_t stream);

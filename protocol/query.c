@@ -195,6 +195,11 @@ bool node_missing(const struct node *node,
     return true;
 }
 
+uint64_t node_table_version(const struct node *node)
+{
+    return node->heal.table ? table_version(node->heal.table) : 0;
+}
+
 uint64_t node_held_bytes(const struct node *node, uint32_t stream_id)
 {
     const struct stream *stream = node_stream(node, stream_id);

@@ -35,6 +35,7 @@
 #define DRAWING_EXACT    UINT64_C(0xe8ac7)
 #define DRAWING_ANSWERS  UINT64_C(0xa5f3)
 #define DRAWING_JOINED   UINT64_C(0x701ed)
+#define DRAWING_HELPERS  UINT64_C(0x4e17e5)
 #define DRAWING_REFUSALS UINT64_C(0x4ef05e)
 #define DRAWING_LEAVERS  UINT64_C(0x1ea7e5)
 #define DRAWING_SOME     UINT64_C(0x503e)
@@ -69,6 +70,7 @@ struct drawing {
     struct random refusals;
     struct random leavers;
     struct random some;
+    struct random helpers;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -90,6 +92,7 @@ struct drawing {
     bool selects;      /* packets for some members */
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
+    bool helps;  /* commnodes join */
     bool greets; /* a packet and a sync follow a join */
     bool closes;
     bool opens;
@@ -433,6 +436,31 @@ static void draw_greeting(struct drawing *drawing)
 
 /* ---- without a death ---- */
 
+/* A commnode joins, mostly the front-end, and may die soon. It counts as a
+ * joiner: it is named like one. */
+static void draw_helper(struct drawing *drawing)
+{
+    struct random *random = &drawing->helpers;
+    uint32_t count = (uint32_t)drawing->tree.count;
+
+    if (!drawing->helps || drawing->joiners == DRAWING_JOINERS ||
+        !random_chance(random, 20))
+        return;
+    add_step(
+        drawing, 0, SCHEDULE_HELP,
+        random_chance(random, 60)
+            ? 0
+            : (uint32_t)random_between(random, 0, count + drawing->joiners - 1),
+        0, 0, 0);
+    drawing->joiners++;
+    if (drawing->faults[SCHEDULE_KILL] && random_chance(random, 30))
+        add_step(drawing, 0, SCHEDULE_KILL,
+                 tree_next_rank(&drawing->tree) + drawing->joiners - 1,
+                 (uint32_t)random_between(
+                     random, 0, random_chance(random, 50) ? 60 : 3000),
+                 0, 0);
+}
+
 static void draw_nuisance(struct drawing *drawing)
 {
     if (drawing->now_ms >= drawing->stalled_ms && chance(drawing, 10)) {
@@ -460,6 +488,7 @@ static void draw_nuisance(struct drawing *drawing)
         if (drawing->greets)
             draw_greeting(drawing);
     }
+    draw_helper(drawing);
 }
 
 /* ---- faults ---- */
@@ -773,6 +802,8 @@ void schedule_draw(struct schedule *out,
     drawing.parts = random_chance(&drawing.leavers, 20);
     random_seed(&drawing.some, seed ^ DRAWING_SOME);
     drawing.selects = random_chance(&drawing.some, 30);
+    random_seed(&drawing.helpers, seed ^ DRAWING_HELPERS);
+    drawing.helps = random_chance(&drawing.helpers, 30);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

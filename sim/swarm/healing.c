@@ -92,8 +92,8 @@ static void hear_of(struct healing *healing,
         node->told_parent = (uint32_t)tell->sequence;
     } else {
         /* before the table arrives, a lost link is an end (12.2) */
-        if (sim_is_alive(sim, index) && healing->nodes[index].launched &&
-            !healing->nodes[index].left)
+        if (index != SIM_NONE && sim_is_alive(sim, index) &&
+            healing->nodes[index].launched && !healing->nodes[index].left)
             sim_fail(sim, "%u was given up, and lives", tell->rank);
         node->news = HEALING_LOST;
     }
@@ -105,7 +105,15 @@ static void note_news(struct healing *healing,
                       const struct action *tell)
 {
     uint32_t index = sim_find(sim, tell->rank);
+    bool known = tell->rank < healing->room;
 
+    /* It may die before it knows its rank. */
+    if (tell->tell == TELL_NODE_JOINED && known) {
+        if (healing->nodes[tell->rank].helper)
+            sim_fail(sim, "%u has joined twice", tell->rank);
+        healing->nodes[tell->rank].helper = healing->helped = true;
+    }
+    known &= index != SIM_NONE || healing->nodes[tell->rank].helper;
     /* Once reported, a back-end that joined is a node like others (12.3). */
     if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE) {
         healing->nodes[index].launched = true;
@@ -117,7 +125,7 @@ static void note_news(struct healing *healing,
         tell->tell != TELL_BACKEND_LOST && tell->tell != TELL_NODE_SUSPECTED &&
         tell->tell != TELL_NODE_BACK)
         return;
-    if (index == SIM_NONE || tell->rank >= healing->room)
+    if (!known)
         sim_fail(sim, "the front-end reports %u, and there is no such node",
                  tell->rank);
     else
@@ -135,12 +143,36 @@ void healing_told(struct healing *healing,
         healing->nodes[index].launched |= index < tree_next_rank(sim_tree(sim));
         healing->nodes[index].orphan = false; /* that was in another life */
     } else if (tell->tell == TELL_NODE_ADOPTED) {
+        /* a commnode that joined ends with its host only before (19.3) */
+        healing->nodes[index].launched |= sim_role(sim, index) == NODE_COMMNODE;
         healing->nodes[index].orphan = false;
         healing->adoptions++;
     } else if (tell->tell == TELL_ENDED && healing->nodes[index].launched &&
                !healing->nodes[index].left && sim_is_alive(sim, 0))
         sim_fail(sim, "%u has ended, and nobody ended it: %s",
                  sim_rank(sim, index), tell->text ? tell->text : "");
+}
+
+/* What is not as PROTOCOL 19 says, as a text to be freed; NULL: nothing. */
+static char *helpers_lack(const struct healing *healing, const struct sim *sim)
+{
+    for (uint32_t rank = 1; rank < healing->room; rank++) {
+        uint32_t index = sim_find(sim, rank);
+
+        if (healing->nodes[rank].helper &&
+            (index == SIM_NONE || !sim_is_alive(sim, index)) &&
+            healing->nodes[rank].news != HEALING_LOST)
+            return memory_format("%u has joined and is dead, and the front-end "
+                                 "was not told",
+                                 rank);
+    }
+    for (uint32_t i = 1; healing->helped && i < sim_count(sim); i++)
+        if (sim_is_alive(sim, i) && sim_role(sim, i) == NODE_COMMNODE &&
+            node_table_version(sim_node(sim, i)) !=
+                node_table_version(sim_node(sim, 0)))
+            return memory_format("the tables of %d and the front-end differ",
+                                 (int)sim_rank(sim, i));
+    return NULL;
 }
 
 char *healing_lack(const struct healing *healing, const struct sim *sim)
@@ -174,7 +206,7 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
                 sim_rank(sim, sim_parent(sim, i)),
                 healing->nodes[rank].told_parent);
     }
-    return NULL;
+    return helpers_lack(healing, sim);
 }
 
 void healing_look(struct healing *healing, struct sim *sim)

@@ -4,7 +4,7 @@
  * at launch unless adoptions overlapped; only killed nodes end or are given up.
  * The front-end's reports are true: a node reported lost is dead, each
  * suspicion is reported once and ends once, and a killed commnode is reported
- * lost once, within a bound. */
+ * lost once, within a bound. If commnodes have joined, the tables agree. */
 #pragma once
 
 #include "sim/sim.h"
@@ -22,6 +22,7 @@ enum healing_news {
 struct healing_node {
     enum healing_news news; /* by rank */
     uint32_t told_parent;   /* by rank: of its last adoption; 0: none */
+    bool helper;            /* by rank: a commnode that was reported to join */
     uint64_t dead_ms;       /* by index: when it was first seen dead */
     bool launched;          /* by index */
     bool left;              /* by index: by a leave step */
@@ -35,7 +36,9 @@ struct healing {
     uint32_t room;      /* of `nodes`: ranks and indices are lower */
     uint64_t joined_ms; /* when a back-end last joined; 0: never */
     bool overlapped;    /* two nodes were orphans at the same time, or one was
-                        before all nodes knew of a join (PROTOCOL 8.5) */
+                        before all nodes knew of a join (PROTOCOL 8.5); or a
+                        back-end has joined below a commnode that has joined */
+    bool helped;        /* a commnode has joined */
     uint32_t adoptions;
     bool rose; /* overlapping adoptions made the tree higher */
 };

@@ -19,7 +19,8 @@ struct swarm {
     struct healing healing;
     struct traffic traffic;
     struct tally *tally;
-    uint32_t joiner_count;
+    uint32_t helper_count; /* commnodes that join */
+    uint32_t joiner_count; /* back-ends */
     uint32_t joined_count; /* of these, how many were reported */
     struct swarm_fault *faults;
     uint32_t fault_count;

@@ -52,6 +52,7 @@
     X(SCHEDULE_CLOSE, "close", "stream")                                       \
     X(SCHEDULE_SYNC, "sync")                                                   \
     X(SCHEDULE_JOIN, "join", "parent")                                         \
+    X(SCHEDULE_HELP, "help", "parent") /* a commnode joins */                  \
     X(SCHEDULE_JOINED, "joined", "within")                                     \
     X(SCHEDULE_LEAVE, "leave", "node")                                         \
     /* faults */                                                               \

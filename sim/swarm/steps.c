@@ -142,17 +142,29 @@ void steps_set_app(struct swarm *swarm, uint32_t index, uint32_t take_ms)
     sim_set_app(swarm->sim, index, &app);
 }
 
+/* A back-end or a commnode joins. */
 static bool take_join(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t parent = faults_node(swarm, step->numbers[0]);
+    uint32_t joiner;
 
-    if (!swarm->launched || swarm->joiner_count == SWARM_JOINERS)
+    if (!swarm->launched ||
+        swarm->joiner_count + swarm->helper_count == SWARM_JOINERS)
         return false;
     if (parent == SIM_NONE || !sim_is_alive(swarm->sim, parent) ||
         sim_role(swarm->sim, parent) == NODE_BACKEND)
         parent = 0;
-    swarm->joiner_count++;
-    steps_set_app(swarm, sim_attach(swarm->sim, parent), 0);
+    if (step->verb == SCHEDULE_JOIN) {
+        swarm->joiner_count++;
+        /* below a commnode that has joined itself it may be too deep (19.3) */
+        swarm->healing.overlapped |=
+            parent >= tree_next_rank(sim_tree(swarm->sim));
+        joiner = sim_attach(swarm->sim, parent);
+    } else {
+        swarm->helper_count++;
+        joiner = sim_join(swarm->sim, parent);
+    }
+    steps_set_app(swarm, joiner, 0);
     return true;
 }
 
@@ -234,6 +246,7 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_SYNC:
         return sync_all(swarm) < 0 ? -EIO : 1;
     case SCHEDULE_JOIN:
+    case SCHEDULE_HELP:
         return take_join(swarm, step);
     case SCHEDULE_JOINED:
         return take_joined(swarm, step);

@@ -152,8 +152,8 @@ static void read_features(struct swarm *swarm)
         swarm->only_lies &=
             !schedule_is_fault(step->verb) || step->verb == SCHEDULE_LIE;
         swarm->traffic.only_poison &=
-            step->verb != SCHEDULE_JOIN && step->verb != SCHEDULE_LEAVE &&
-            step->verb != SCHEDULE_RATE &&
+            step->verb != SCHEDULE_JOIN && step->verb != SCHEDULE_HELP &&
+            step->verb != SCHEDULE_LEAVE && step->verb != SCHEDULE_RATE &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_POISON);
         swarm->faulty |=
             step->verb == SCHEDULE_LEAVE ||

@@ -171,6 +171,9 @@ DEFECT(never_redoes, CONTROLS(0, REDO), return SIM_DROP)
 DEFECT(forgets_joiners,
        SENDS(0, MARKER) && machine(sim, 0)->streams[1]->waves->accept.late,
        machine(sim, 0)->streams[1]->waves->accept.late->awaited = false)
+DEFECT(hides_a_commnode, SENDS(0, NODE), return SIM_DROP)
+DEFECT(hides_fan_outs, SENDS(0, FAN_OUT), return SIM_DROP)
+DEFECT(joins_twice, TELLS(NODE_JOINED), return SIM_TWICE)
 DEFECT(empties_wave,
        SENDS(1, DATA) && action->frame.flags & FRAME_WAVES &&
            action->frame.payload,
@@ -447,6 +450,17 @@ static const struct oracle_case cases[] = {
     {CALM GROWING "+0 join parent=1\n+0 joined within=500\n"
                   "+0 send stream=1 answers=1\n+0 sync\n",
      forgets_joiners, 1, "7 lives, and a sync of stream 1 lacks its answer"},
+    /* commnodes that join */
+    {CALM VALUES "+0 help parent=0\n" SEND3 SYNC, NULL, 0, NULL},
+    {CALM VALUES "+0 help parent=0\n" SEND3 SYNC, hides_a_commnode, 0,
+     "off, as it broke the protocol"},
+    {CALM VALUES "+0 help parent=0\n" SEND3 SYNC, joins_twice, 1,
+     "7 has joined twice"},
+    {CALM VALUES "+0 help parent=0\n+99 kill node=7 in=0\n" SEND3 SYNC,
+     lost_untold, 0, "7 has joined and is dead, and the front-end was not t"},
+    {CALM VALUES "+0 help parent=0\n+99 kill node=1 in=0\n" SEND3
+                 "+3000 sync\n",
+     hides_fan_outs, 0, "and the front-end differ"},
     {CALM EXACT "+20 send stream=1 answers=1\n+5 kill node=1 in=0\n" SYNC,
      never_redoes, 0, "it sticks: sync"},
     {CALM "+0 app node=6 take=400\n+0 exact stream=1 keep=64\n"
