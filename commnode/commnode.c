@@ -13,6 +13,7 @@
 #include "api/filtering.h"
 #include "commnode/crash.h"
 #include "net/driver.h"
+#include "net/session.h"
 #include "topology/topology.h"
 
 /* How long to wait for a stopped child (SIGSTOP) before killing it: it cannot
@@ -27,14 +28,20 @@
 #define TRIM_MS  500
 #define TRIM_LEN ((size_t)128 << 10)
 
+/* How long a commnode that every node turned away calls again, and how often. */
+#define TRY_FOR_MS   2000
+#define TRY_AGAIN_MS 100
+
 struct commnode {
     struct driver *driver;
+    struct driver_ops used;
     const char *filter_path; /* the bootstrap's */
     struct filtering *filtering;
     bool log;         /* $COPPICE_LOG is set */
     uint64_t trim_ms; /* when to look for free memory again */
     size_t in_use;    /* bytes allocated at the last look */
     bool trimmed;     /* nothing was allocated since */
+    bool launched;    /* it has the table */
     char end[LIMIT_TEXT];
 };
 
@@ -81,6 +88,7 @@ static void on_tell(void *arg, const struct action *news)
 {
     struct commnode *commnode = arg;
 
+    commnode->launched |= news->tell == TELL_LAUNCHED;
     if (news->tell == TELL_ENDED && news->text)
         snprintf(commnode->end, sizeof(commnode->end), "%s", news->text);
 }
@@ -216,32 +224,49 @@ static void leave_standard_output(void)
     }
 }
 
+/* Make the driver of `bootstrap`, which is taken on success. */
+static int commnode_init(struct commnode *commnode,
+                         struct bootstrap *bootstrap,
+                         struct cop_error *error)
+{
+    int r;
+
+    commnode->used = ops;
+    commnode->log = getenv("COPPICE_LOG") != NULL;
+    if (!commnode->log)
+        commnode->used.log = NULL; /* so that no line is formatted */
+    mallopt(M_ARENA_MAX, 1);       /* memory freed by one thread serves both */
+    commnode->filter_path = bootstrap->filter_path;
+    r = filtering_new(&commnode->filtering);
+    if (r < 0)
+        return cop_error_set(error, r, "out of memory");
+    return driver_new(&commnode->driver, bootstrap, &commnode->used, commnode,
+                      error);
+}
+
+static void commnode_fini(struct commnode *commnode)
+{
+    driver_free(commnode->driver);
+    filtering_free(commnode->filtering);
+}
+
 int cop_commnode_main(void)
 {
-    struct commnode commnode = {.log = getenv("COPPICE_LOG") != NULL};
-    struct driver_ops used = ops;
+    struct commnode commnode = {.driver = NULL};
     struct bootstrap *bootstrap = NULL;
     struct cop_error error = {""};
     int r;
 
-    if (!commnode.log)
-        used.log = NULL;     /* so that no line is formatted */
-    mallopt(M_ARENA_MAX, 1); /* memory freed by one thread serves both */
     r = bootstrap_inherit(&bootstrap, LIMIT_LAUNCH_TIMEOUT_MS, &error);
     if (r == 0 && bootstrap->role != NODE_COMMNODE)
         r = cop_error_set(&error, -EINVAL, "was started as another role");
     if (r == 0) {
         if (bootstrap->fd > STDERR_FILENO) /* else these were closed */
             leave_standard_output();
-        commnode.filter_path = bootstrap->filter_path;
-        r = filtering_new(&commnode.filtering);
-        if (r < 0)
-            cop_error_set(&error, r, "out of memory");
+        r = commnode_init(&commnode, bootstrap, &error);
     }
-    if (r == 0)
-        r = driver_new(&commnode.driver, bootstrap, &used, &commnode, &error);
     if (r < 0) {
-        filtering_free(commnode.filtering);
+        commnode_fini(&commnode);
         bootstrap_free(bootstrap);
         if (is_news(&commnode, r, NULL))
             fprintf(stderr, "coppice-commnode: %s\n", error.text);
@@ -253,7 +278,73 @@ int cop_commnode_main(void)
     if (is_news(&commnode, r, bootstrap))
         fprintf(stderr, "coppice-commnode: rank %u (%s): %s\n", bootstrap->rank,
                 bootstrap->host, commnode.end);
-    driver_free(commnode.driver);
-    filtering_free(commnode.filtering);
+    commnode_fini(&commnode);
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* ---- joining a running network (PROTOCOL 19.1) ---- */
+
+/* Call one node of the session file, and run until the end. Returns 0 after an
+ * orderly end, or a negative errno with a sentence; `*joined`: whether the node
+ * took this one in. */
+static int join_once(const char *path,
+                     uint32_t attempt,
+                     uint32_t *node_count,
+                     bool *joined,
+                     struct cop_error *error)
+{
+    struct commnode commnode = {.driver = NULL};
+    struct bootstrap *bootstrap;
+    int r;
+
+    r = session_read(&bootstrap, path, (uint32_t)getpid(), attempt, error);
+    if (r < 0)
+        return r;
+    *node_count = bootstrap->node_count;
+    bootstrap->role = NODE_COMMNODE;
+    r = commnode_init(&commnode, bootstrap, error);
+    if (r < 0) {
+        bootstrap_free(bootstrap);
+    } else {
+        crash_watch(commnode.driver);
+        r = commnode_live(&commnode);
+        crash_watch(NULL);
+        if (r == 0 && !commnode.launched)
+            r = -ECONNREFUSED;
+        if (r < 0)
+            cop_error_set(error, r, "%s",
+                          *commnode.end ? commnode.end
+                                        : "the connection ended");
+    }
+    *joined = commnode.launched;
+    commnode_fini(&commnode);
+    return r;
+}
+
+/* The front-end is called first: below other nodes this one may be too deep to
+ * adopt. */
+int cop_commnode_join(const char *path)
+{
+    uint64_t until_ms = driver_now_ms() + TRY_FOR_MS;
+    uint32_t attempt = SESSION_FRONTEND, node_count = 0;
+    struct cop_error error = {""};
+    bool joined = false;
+    int r;
+
+    for (;;) {
+        r = join_once(path, attempt++, &node_count, &joined, &error);
+        if (r == 0 || joined || node_count == 0)
+            break;
+        if (attempt < node_count)
+            continue;
+        if (r != -ECONNREFUSED || driver_now_ms() >= until_ms)
+            break;
+        poll(NULL, 0, TRY_AGAIN_MS);
+        attempt = SESSION_FRONTEND;
+    }
+    if (r < 0)
+        fprintf(stderr, "coppice-commnode: %s%s\n",
+                node_count > 0 && !joined ? "cannot join the network: " : "",
+                error.text);
     return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

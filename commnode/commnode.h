@@ -8,6 +8,11 @@
  * on standard error. */
 COP_API int cop_commnode_main(void);
 
+/* Join a running network as a commnode, by the session file at `path`, and run
+ * until the network ends. Returns an exit status, with a sentence on standard
+ * error unless it is 0. */
+COP_API int cop_commnode_join(const char *path);
+
 /* Be the remote end of an ssh launch (PROTOCOL 12.1): pass the bootstrap from
  * standard input to `argv`, run until it ends, write `accepted` and `exited
  * STATUS` to standard output. Returns an exit status. */

@@ -180,7 +180,7 @@ static bool usable(const struct ifaddrs *own, const char *networks)
     return address_within(networks, own->ifa_addr);
 }
 
-static bool is_loopback(const struct sockaddr *address)
+bool address_is_loopback(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(
@@ -221,7 +221,7 @@ int address_own(const char *networks,
 
     if (address_networks_check(networks, NULL) < 0)
         return -EINVAL;
-    if (is_loopback(bound))
+    if (address_is_loopback(bound))
         r = append(text, sizeof(text), bound, ntohs(port));
     else
         r = append_interfaces(text, sizeof(text), networks, ntohs(port));
@@ -368,7 +368,7 @@ bool address_is_ours(const char *host)
         fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd < 0)
             continue;
-        ours = !is_loopback(at->ai_addr) &&
+        ours = !address_is_loopback(at->ai_addr) &&
                bind(fd, at->ai_addr, at->ai_addrlen) == 0;
         close(fd);
     }

@@ -18,6 +18,9 @@
  * NULL) the wrong entry, borrowed from `networks`. */
 int address_networks_check(const char *networks, const char **where);
 
+/* Whether `address` is reached on this machine only. */
+bool address_is_loopback(const struct sockaddr *address);
+
 /* Whether `address` is within `networks`; "" contains every address. */
 bool address_within(const char *networks, const struct sockaddr *address);
 

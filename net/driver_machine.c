@@ -218,6 +218,11 @@ static void carry_out(struct driver *driver, struct action *action)
         break;
     case ACTION_RANK:
         driver->bootstrap->rank = action->rank;
+        connections_identify(driver->links.connections,
+                             &(struct handshake_identity){
+                                 .rank = action->rank,
+                                 .role = driver->bootstrap->role,
+                             });
         break;
     case ACTION_LOAD:
         load_filters(driver, action->definition);

@@ -158,9 +158,8 @@ static bool plausible(const struct handshake_identity *identity, bool dialer)
 {
     if (dialer)
         return identity->role == NODE_BACKEND ||
-               (identity->role == NODE_OBSERVER &&
-                identity->rank == RANK_NONE) ||
-               (identity->role == NODE_COMMNODE && identity->rank != RANK_NONE);
+               identity->role == NODE_COMMNODE ||
+               (identity->role == NODE_OBSERVER && identity->rank == RANK_NONE);
     return (identity->role == NODE_FRONTEND ||
             identity->role == NODE_COMMNODE) &&
            identity->rank != RANK_NONE;

@@ -412,6 +412,16 @@ static const struct candidate *choose(const struct reading *reading,
                       : &reading->candidates[own + (spread + turn) % others];
 }
 
+/* Whether only nodes of this machine can reach the node. */
+static bool is_local(const char *address)
+{
+    struct sockaddr_storage first;
+    socklen_t len;
+
+    return address_next(&address, &first, &len) == 1 &&
+           address_is_loopback((const struct sockaddr *)&first);
+}
+
 /* Fill in the fields that a session file does not contain. */
 static int complete(const struct reading *reading,
                     uint32_t spread,
@@ -430,6 +440,7 @@ static int complete(const struct reading *reading,
     bootstrap->parent_rank = chosen->rank;
     bootstrap->parent_address = strdup(chosen->address);
     bootstrap->host = strdup(host);
+    bootstrap->loopback = is_local(chosen->address);
     bootstrap->networks = strdup("");
     if (!bootstrap->parent_address || !bootstrap->host || !bootstrap->networks)
         return -ENOMEM;

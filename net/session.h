@@ -1,4 +1,4 @@
-/* session.h - the file with which a back-end attaches to a network.
+/* session.h - the file with which back-ends and commnodes join a network.
  *
  * It contains the session's key, so it has mode 0600, and is replaced as a
  * whole. It names the directories of the filters, so reading refuses it, for
@@ -43,7 +43,8 @@ void session_forget(struct session_kept *kept);
 /* For `attempt` below: the front-end. */
 #define SESSION_FRONTEND UINT32_MAX
 
-/* Read a session file, and make the bootstrap of a back-end that attaches. Its
+/* Read a session file, and make the bootstrap of a back-end that attaches; for a
+ * commnode the caller changes the role. Its
  * parent is one of the internal nodes, chosen by `spread` (for example the
  * process id), so that many back-ends spread over them. `attempt` counts from 0:
  * the first attempts choose the commnodes of this machine, and after

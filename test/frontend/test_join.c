@@ -1,0 +1,235 @@
+/* test_join.c - commnodes that join a running network (PROTOCOL 19). */
+#include <coppice/status.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "test/frontend/nodes.h"
+#include "test/frontend/tree.h"
+
+struct session {
+    char folder[32];
+    char path[64];
+};
+
+static void make_session(struct session *session, struct cop_network *network)
+{
+    struct cop_error error = {""};
+
+    snprintf(session->folder, sizeof(session->folder), "/tmp/coppice-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(session->folder));
+    snprintf(session->path, sizeof(session->path), "%s/session",
+             session->folder);
+    CHECK_OK(cop_network_write_session(network, session->path, &error));
+}
+
+static void drop_session(struct session *session)
+{
+    unlink(session->path);
+    CHECK_OK(rmdir(session->folder));
+}
+
+/* Start a commnode with the session file at `path`; its standard error goes to
+ * `err`, unless that is -1. Returns its process. */
+static pid_t start(const char *path, int err)
+{
+    const char *program = getenv("COPPICE_COMMNODE");
+    pid_t pid;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(program);
+    pid = fork();
+    if (pid == 0) {
+        if (err >= 0)
+            dup2(err, STDERR_FILENO);
+        execl(program, program, "--session", path, (char *)NULL);
+        _exit(127);
+    }
+    CU_ASSERT_FATAL(pid > 0);
+    return pid;
+}
+
+/* Whether node `rank` answers now. */
+static bool answers(const struct session *session, uint32_t rank)
+{
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    struct cop_status *status = NULL;
+    struct cop_error error = {""};
+    bool up = false;
+
+    CHECK_OK(cop_status_read(&status, session->path, TREE_PATIENCE_MS, &error));
+    for (size_t i = 0; i < cop_status_count(status); i++) {
+        CHECK_OK(cop_status_at(status, i, &node));
+        up |= node.rank == rank && node.role == COP_COMMNODE &&
+              node.parent == 0 && node.state == COP_STATE_UP;
+    }
+    cop_status_free(status);
+    return up;
+}
+
+/* Start a commnode, and wait until it has joined and knows it. Returns its
+ * process. */
+static pid_t join(struct cop_network *network,
+                  const struct session *session,
+                  uint32_t *rank)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    struct cop_event event = COP_EVENT_INIT;
+    pid_t pid = start(session->path, -1);
+
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_JOINED, &event));
+    tree_check_says(event.text, ") has joined below 0");
+    *rank = event.rank;
+    while (!answers(session, *rank))
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+    return pid;
+}
+
+/* The exit status of process `pid`, once it has ended. */
+static int status_of(pid_t pid)
+{
+    int status = -1;
+
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A commnode is killed. The joined one adopts some of its back-ends, and the
+ * sums are those of all. So it is when the joined one is killed. */
+TEST(a_joined_commnode_adopts_and_may_die)
+{
+    struct cop_network *network = tree_launch("2x4");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    struct cop_event event = COP_EVENT_INIT;
+    pid_t commnodes[NODES_MAX], joined;
+    uint32_t rank, adopted = 0;
+    struct session session;
+
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 2);
+    make_session(&session, network);
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 8);
+    joined = join(network, &session, &rank);
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 8); /* all have read NODE before */
+    CHECK_OK(cop_network_node(network, rank, &node));
+    CU_ASSERT_EQUAL(node.role, COP_COMMNODE);
+    CU_ASSERT_EQUAL(node.state, COP_STATE_UP);
+    CU_ASSERT_EQUAL(node.parent, 0);
+    CHECK_OK(kill(commnodes[0], SIGKILL));
+    for (int orphans = 0; orphans < 4; orphans++) {
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+        adopted += event.parent == rank;
+    }
+    CU_ASSERT(adopted > 0);
+    CHECK_OK(tree_sync(stream));
+    tree_take_all(stream);
+    for (int k = 1; k <= 20; k++)
+        tree_check_sum(stream, k, 8);
+    CHECK_OK(kill(joined, SIGKILL));
+    CHECK_IS(status_of(joined), -1);
+    while (adopted-- > 0)
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+    CHECK_OK(tree_sync(stream));
+    tree_take_all(stream);
+    for (int k = 1; k <= 20; k++)
+        tree_check_sum(stream, k, 8);
+    drop_session(&session);
+    tree_end(network);
+}
+
+/* The front-end keeps the session file up to date: a back-end and another
+ * commnode may call the joined one. It ends with the network, with status 0. */
+TEST(it_ends_with_the_network)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct session session;
+    char wanted[32], line[4096];
+    bool listed = false;
+    uint32_t rank;
+    pid_t joined;
+    FILE *file;
+
+    snprintf(session.folder, sizeof(session.folder), "/tmp/coppice-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(session.folder));
+    snprintf(session.path, sizeof(session.path), "%s/session", session.folder);
+    launch.session_path = session.path;
+    launch.topology_shape = "2x2";
+    network = tree_launch_as(launch, NULL, NULL);
+    joined = join(network, &session, &rank);
+    snprintf(wanted, sizeof(wanted), "node %u ", rank);
+    file = fopen(session.path, "re");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    while (fgets(line, sizeof(line), file))
+        listed |= strncmp(line, wanted, strlen(wanted)) == 0;
+    fclose(file);
+    CU_ASSERT(listed);
+    CHECK_IS(cop_network_shutdown(network, TREE_PATIENCE_MS), 0);
+    CHECK_IS(status_of(joined), 0);
+    drop_session(&session);
+    tree_free(network);
+}
+
+/* Replace the first digit of the line that begins with `word` in the file. */
+static void damage(const char *path, const char *word)
+{
+    char text[8192];
+    FILE *file = fopen(path, "r+e");
+    size_t len;
+    char *at;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    len = fread(text, 1, sizeof(text) - 1, file);
+    text[len] = '\0';
+    at = strstr(text, word);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    at += strlen(word);
+    *at = *at == '0' ? '1' : '0';
+    rewind(file);
+    CU_ASSERT_EQUAL(fwrite(text, 1, len, file), len);
+    fclose(file);
+}
+
+/* Run a commnode with that file. It ends with status 1 and a sentence that has
+ * the words of `say`. */
+static void check_turned_away(const char *path, const char *say)
+{
+    char text[1024] = "";
+    size_t len = 0;
+    ssize_t n;
+    int ends[2];
+    pid_t pid;
+
+    CHECK_OK(pipe(ends));
+    pid = start(path, ends[1]);
+    close(ends[1]);
+    while (len < sizeof(text) - 1 &&
+           (n = read(ends[0], text + len, sizeof(text) - 1 - len)) > 0)
+        len += (size_t)n;
+    close(ends[0]);
+    CHECK_IS(status_of(pid), 1);
+    tree_check_says(text, say);
+}
+
+/* With a wrong key, the file of a network that has ended, a damaged file or none
+ * it ends with a sentence, and the network goes on. */
+TEST(a_bad_session_file_is_no_way_in)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    struct cop_event event = COP_EVENT_INIT;
+    struct session session;
+
+    make_session(&session, network);
+    damage(session.path, "\nkey ");
+    check_turned_away(session.path, "cannot join the network: ");
+    CHECK_OK(cop_network_write_session(network, session.path, NULL));
+    damage(session.path, "coppice ");
+    check_turned_away(session.path, "is no session file");
+    check_turned_away("/nowhere/session", "/nowhere/session: cannot open");
+    CHECK_OK(cop_network_write_session(network, session.path, NULL));
+    CU_ASSERT_EQUAL(tree_echo(stream, 1), 4);
+    while (cop_network_event(network, &event, 0) == 0)
+        CU_ASSERT_NOT_EQUAL(event.type, COP_EVENT_NODE_JOINED);
+    tree_end(network);
+    check_turned_away(session.path, "cannot join the network: ");
+    drop_session(&session);
+}
