@@ -563,7 +563,12 @@ static bool is_behind(const struct node *node, uint32_t rank)
 {
     const struct ranks *const sets[] = {&node->backends, &node->lost};
     bool behind = launched_index(node, rank) == TOPOLOGY_NONE;
+    const char *address;
+    uint32_t joined;
 
+    for (uint32_t i = 0;
+         behind && table_joined(node->heal.table, i, &joined, &address); i++)
+        behind = rank > joined;
     for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
         behind &= sets[i]->count == 0 ||
                   rank > sets[i]->runs[sets[i]->count - 1].last;

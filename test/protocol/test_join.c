@@ -95,6 +95,26 @@ TEST(a_commnode_gets_a_rank)
     alone_fini(&host);
 }
 
+/* A rank that was given and is never used hides none that follow. */
+TEST(a_rank_is_never_used)
+{
+    struct frame moved = join_as(NODE_COMMNODE, "c 1");
+    struct alone host;
+    struct row row;
+
+    host_init(&host, NODE_FRONTEND);
+    moved.origin = INNER;
+    alone_take(&host, INNER_LINK, moved);
+    CU_ASSERT_PTR_NOT_NULL(alone_sent(&host, INNER_LINK, FRAME_JOINED));
+    CU_ASSERT_EQUAL(alone_count(&host, ACTION_TELL, TELL_NODE_JOINED), 0);
+    take_joiner(&host);
+    CU_ASSERT(node_row(host.node, FIRST, &row));
+    CU_ASSERT(node_row(host.node, FIRST + 1, &row));
+    CU_ASSERT_EQUAL(row.state, ROW_UP);
+    CU_ASSERT_FALSE(node_row(host.node, FIRST + 2, &row));
+    alone_fini(&host);
+}
+
 /* One that asks again before it has its rank is refused. */
 TEST(a_commnode_asks_once)
 {
