@@ -88,19 +88,14 @@ struct play {
     struct actions actions;
     enum node_role role;
     uint64_t now_ms;
-    bool up[LINKS], is_parent[LINKS]; /* as the shell sees it */
-    bool is_observer[LINKS];
+    bool up[LINKS], is_parent[LINKS], is_observer[LINKS]; /* as in the shell */
     bool allowed; /* injections are allowed */
-    bool calling;
-    bool ended;
+    bool calling, ended, dialling, crowded, want_link_up_closed;
     bool alone; /* the only peer that sends is back-end VILLAIN */
     struct fifo delivered[STREAMS]; /* until the application takes them */
     uint32_t load[STREAMS];         /* loads requested, not answered yet */
     size_t load_count;
-    bool want_link_up_closed;
-    bool dialling;
     bool clock; /* the clock was asked for */
-    bool crowded;
     uint32_t dialled;
 };
 
@@ -498,6 +493,7 @@ static void make_control(struct play *play, struct frame *frame)
 static void make_record(struct play *play, struct frame *frame)
 {
     uint32_t ranks[2], incarnations[2], parents[2], i;
+    const char *addresses[] = {"a 1", "b 2"};
     uint8_t what = byte(&play->in);
 
     for (i = 0; i < 2; i++) {
@@ -507,10 +503,14 @@ static void make_record(struct play *play, struct frame *frame)
                      : what & 2 ? UINT32_MAX - 2
                                 : (uint32_t)number(&play->in);
     }
-    frame->type = FRAME_RECORD;
-    must(packet_pack(&frame->payload, "%aud %aud %aud %s", ranks, what % 3u,
-                     incarnations, what % 3u, parents,
-                     what & 0x80 ? 1u : what % 3u, "it is said") == 0);
+    frame->type = what & 8 ? FRAME_NODE : FRAME_RECORD;
+    if (what & 8) /* commnodes that have joined */
+        must(packet_pack(&frame->payload, "%aud %as", ranks, what % 3u,
+                         addresses, what & 0x80 ? 1u : what % 3u) == 0);
+    else
+        must(packet_pack(&frame->payload, "%aud %aud %aud %s", ranks, what % 3u,
+                         incarnations, what % 3u, parents,
+                         what & 0x80 ? 1u : what % 3u, "it is said") == 0);
 }
 
 /* STATUS and its answers, and INJECT: nearly valid, to get deeper. */
