@@ -172,7 +172,7 @@ static int record_apply(struct node *node,
     update_child(node, rank, incarnation, parent);
     if (node->role == NODE_FRONTEND) {
         if (before.awaited)
-            node_tell(node, TELL_NODE_JOINED, rank, 0, NULL);
+            suspect_joined(node, rank);
         suspect_recorded(node, rank, parent == TABLE_FAILED);
         if (parent == TABLE_FAILED &&
             table_entry(node->heal.table, rank, &before) == 0)

@@ -194,6 +194,15 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation)
     return true;
 }
 
+void suspect_joined(struct node *node, uint32_t rank)
+{
+    struct told *told = told_of(node, rank);
+
+    if (told) /* no report tells of this incarnation */
+        told->incarnation = JOINED_INCARNATION;
+    node_tell(node, TELL_NODE_JOINED, rank, 0, NULL);
+}
+
 void suspect_refuted(struct node *node, uint32_t rank)
 {
     tell_back(node, rank);

@@ -67,6 +67,10 @@ void suspect_end(struct node *node);
 void suspect_limbo(struct node *node, const struct ranks *ranks);
 void suspect_covered(struct node *node, const struct ranks *ranks);
 
+/* The first record of commnode `rank`, which has joined, has come: tell the
+ * application (19.2). */
+void suspect_joined(struct node *node, uint32_t rank);
+
 /* `rank` has sent a report (6.7). Returns whether it is news. If it is, call
  * one of the two below: the node has refuted its failure, or was adopted. */
 bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation);
