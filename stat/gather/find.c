@@ -193,8 +193,9 @@ static void say_unanswered(const struct findings *findings,
         why = "it has no daemon";
     else if (loss)
         why = "its daemon was lost: ";
-    cop_error_set(late, -ETIMEDOUT, "%s: its processes are not known: %s%s",
-                  targets_host_name(targets, targets->wanted[i].host), why,
+    cop_error_set(late, -ETIMEDOUT, "%s: its %s are not known: %s%s",
+                  targets_host_name(targets, targets->wanted[i].host),
+                  is_of_pids(targets, i) ? "ranks' helpers" : "processes", why,
                   loss ? loss : "");
     gathering_say(options->say, "%s", late->text);
 }
@@ -210,7 +211,7 @@ static int add_found(struct targets *targets,
     for (uint32_t i = 0; r == 0 && i < targets->wanted_count; i++) {
         const struct finding *finding = &findings->list[i];
 
-        if (!finding->packet && !is_of_pids(targets, i))
+        if (!finding->packet)
             say_unanswered(findings, i, options, late);
         for (uint32_t k = 0;
              r == 0 && finding->packet && k < finding->found.count; k++) {

@@ -176,23 +176,32 @@ static void find_roles(struct search *search)
     }
 }
 
-/* Whether a helper runs the same program as its rank. */
-static bool is_worker(const struct candidate *candidate)
+/* The process whose helper this one is; NULL: it is none. */
+static struct candidate *own_of(const struct candidate *candidate)
 {
-    const struct candidate *above = candidate->above;
+    struct candidate *above = candidate->is_helper ? candidate->above : NULL;
 
-    if (!candidate->is_helper)
-        return false;
     for (size_t steps = 0; above && steps < ABOVE_MAX;
          above = above->above, steps++)
         if (!above->is_helper && !above->is_above &&
             rank_equal(&above->rank, &candidate->rank))
-            return process_same_program(above->process->pid,
-                                        candidate->process->pid);
-    return false;
+            return above;
+    return NULL;
 }
 
-/* Find the helpers of the processes that were given. Others below them are left
+/* Whether a helper is looked at with `own`: it runs the same program, or `own`,
+ * which was given, only starts it. */
+static bool is_worker(const struct search *search,
+                      struct candidate *candidate,
+                      struct candidate *own)
+{
+    return own &&
+           (process_same_program(own->process->pid, candidate->process->pid) ||
+            likelihood(search, own) < likelihood(search, candidate));
+}
+
+/* Find the helpers of the processes that were given: below a rank those with the
+ * same rank, else those that run the same program. Others below them are left
  * out. */
 static void find_given_roles(struct search *search)
 {
@@ -200,17 +209,25 @@ static void find_given_roles(struct search *search)
     for (size_t i = 0; i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
         const struct candidate *above = candidate->above;
+        bool ranked = candidate->rank.source != RANK_NONE;
 
-        for (size_t steps = 0;
-             candidate->rank.source != RANK_NONE && above && steps < ABOVE_MAX;
+        if (candidate->is_given && !ranked)
+            continue;
+        for (size_t steps = 0; above && steps < ABOVE_MAX;
              above = above->above, steps++)
             candidate->is_helper |=
-                above->is_given && rank_equal(&above->rank, &candidate->rank);
+                above->is_given && rank_equal(&above->rank, &candidate->rank) &&
+                (ranked || process_same_program(above->process->pid,
+                                                candidate->process->pid));
         candidate->is_above = !candidate->is_given && !candidate->is_helper;
     }
-    for (size_t i = 0; i < search->count; i++)
-        if (search->list[i].is_given && !is_worker(&search->list[i]))
-            search->list[i].is_helper = false;
+    for (size_t i = 0; i < search->count; i++) {
+        struct candidate *candidate = &search->list[i];
+
+        if (candidate->is_given && candidate->is_helper &&
+            !is_worker(search, candidate, own_of(candidate)))
+            candidate->is_helper = false;
+    }
 }
 
 /* Add the candidates to the targets, except those that only start ranks, and
@@ -220,13 +237,18 @@ static int take(struct targets *targets, const struct search *search)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < search->count; i++) {
-        const struct candidate *candidate = &search->list[i];
+        struct candidate *candidate = &search->list[i];
+        struct candidate *own = own_of(candidate);
         struct targets_facts facts = {.rank = candidate->rank,
                                       .sought = true,
                                       .helper = candidate->is_helper,
-                                      .worker = is_worker(candidate)};
+                                      .worker =
+                                          is_worker(search, candidate, own),
+                                      .of = own ? own->process->pid : 0};
 
-        if (candidate->is_above && !candidate->is_helper)
+        if ((candidate->is_above && !candidate->is_helper) ||
+            (!candidate->is_given &&
+             processes_is_service(&search->processes, candidate->process)))
             continue;
         memcpy(facts.name, candidate->process->name, sizeof(facts.name));
         r = targets_add(targets, 0, candidate->process->pid, &facts);

@@ -52,10 +52,11 @@ void candidates_sort(struct search *search);
 int candidates_read_live(struct search *search);
 
 /* Add the processes that are ranks or helpers of ranks to the targets, and those
- * without a rank. Returns 0 or -ENOMEM. */
+ * without a rank, but no services of Python's multiprocessing. Returns 0 or
+ * -ENOMEM. */
 int candidates_take(struct targets *targets, struct search *search);
 
 /* Add the processes that were given, and their helpers: those below them with the
- * same ranks. What was given is no helper, unless it is a worker of another one.
- * Returns 0 or -ENOMEM. */
+ * same ranks, or without ranks with the same program. What was given is no
+ * helper, unless it is a worker of another rank. Returns 0 or -ENOMEM. */
 int candidates_take_given(struct targets *targets, struct search *search);

@@ -125,16 +125,6 @@ static int add_rows(struct targets *targets,
     return r;
 }
 
-/* The row of the table for process `pid` of this host; NULL: none. */
-static const struct targets_facts *row_of(const struct targets *table,
-                                          int32_t pid)
-{
-    for (uint32_t i = 0; i < table->count; i++)
-        if (table->hosts[i] == 0 && table->pids[i] == pid)
-            return &table->facts[i];
-    return NULL;
-}
-
 /* Whether a process in the table is on this host. */
 static bool is_here(const struct targets *table)
 {
@@ -152,26 +142,11 @@ static bool only_starts(const struct targets *table,
     bool ranks = false;
 
     for (uint32_t i = 0; i < found->count; i++) {
-        if (row_of(table, found->pids[i]))
+        if (targets_facts_of(table, 0, found->pids[i]))
             return false;
         ranks |= found->facts[i].rank.source != RANK_NONE;
     }
     return is_here(table) && ranks;
-}
-
-/* The rank in the table of the process with the rank of `helper`; NULL: none.
- */
-static const struct rank *rank_in_table(const struct targets *table,
-                                        const struct targets *found,
-                                        const struct rank *helper)
-{
-    const struct targets_facts *row = NULL;
-
-    for (uint32_t i = 0; !row && i < found->count; i++)
-        if (!found->facts[i].helper &&
-            rank_equal(&found->facts[i].rank, helper))
-            row = row_of(table, found->pids[i]);
-    return row ? &row->rank : NULL;
 }
 
 /* The variables that tell the job of the table, of any of its processes on this
@@ -180,42 +155,34 @@ static struct rank job_of(const struct targets *table,
                           const struct targets *found)
 {
     for (uint32_t i = 0; i < found->count; i++)
-        if (row_of(table, found->pids[i]))
+        if (targets_facts_of(table, 0, found->pids[i]))
             return found->facts[i].rank;
     return (struct rank){0};
 }
 
-/* Add a process that was found below the launcher beside the table: a helper
- * has the rank that the table gives its own. A process of another job, which
- * MPI_Comm_spawn() has started, or a rank that a process of the table has
- * started, is set aside. Returns 0 or -ENOMEM. */
-static int add_beside(struct targets *targets,
-                      const struct targets *table,
-                      const struct targets *found,
-                      const struct rank *job,
-                      uint32_t i)
+/* Set aside a process that was found below the launcher beside the table, if it
+ * is of another job, which MPI_Comm_spawn() has started, or a rank that a process
+ * of the table has started. Returns 0 or -ENOMEM. */
+static int set_aside(struct targets *targets,
+                     const struct targets *table,
+                     const struct targets *found,
+                     const struct rank *job,
+                     uint32_t i)
 {
     struct targets_aside aside = {.pid = found->pids[i],
                                   .facts = found->facts[i]};
-    struct rank *rank = &aside.facts.rank;
-    const struct rank *given;
+    const struct rank *rank = &aside.facts.rank;
 
-    if (rank->source == RANK_NONE || row_of(table, aside.pid))
+    if (rank->source == RANK_NONE || aside.facts.helper ||
+        targets_facts_of(table, 0, aside.pid) ||
+        (rank->source == job->source && rank->job == job->job))
         return 0;
-    if (!aside.facts.helper)
-        return rank->source != job->source || rank->job != job->job
-                   ? targets_set_aside(targets, &aside)
-                   : 0;
-    given = rank_in_table(table, found, rank);
-    if (!given)
-        return 0;
-    *rank = *given;
-    return targets_add(targets, 0, aside.pid, &aside.facts);
+    return targets_set_aside(targets, &aside);
 }
 
-/* Add the processes in the table, and those below the launcher on this host
- * that belong to them. If the processes in the table only start others, and all
- * are here, add these instead. Returns 0 or a negative errno. */
+/* Add the processes in the table, and set aside others below the launcher on this
+ * host. If the processes in the table only start others, and all are here, add
+ * these instead. Returns 0 or a negative errno. */
 static int take_table(struct targets *targets,
                       const struct targets *table,
                       pid_t launcher,
@@ -243,7 +210,7 @@ static int take_table(struct targets *targets,
         if (instead)
             r = targets_add(targets, 0, found.pids[i], &found.facts[i]);
         else if (is_here(table)) /* else their variables tell no job */
-            r = add_beside(targets, table, &found, &job, i);
+            r = set_aside(targets, table, &found, &job, i);
     snprintf(line, sizeof(line),
              "pid %d: the processes in its MPIR_proctable only start others: "
              "looking at these",

@@ -309,15 +309,22 @@ static bool runs_module(int32_t pid, const char *module)
     return at < len && strncmp(command + at, begin, strlen(begin)) == 0;
 }
 
+/* Whether it is the server that forks the workers, not one of them. */
+static bool is_server(const struct processes *processes,
+                      const struct process *process)
+{
+    const struct process *above = processes_find(processes, process->parent);
+
+    return runs_module(process->pid, "forkserver") &&
+           (!above || !runs_module(above->pid, "forkserver"));
+}
+
 const struct process *processes_worker_of(const struct processes *processes,
                                           const struct process *process)
 {
-    const struct process *above = processes_find(processes, process->parent);
     size_t steps;
 
-    /* The first is the server that forks the workers, not a worker. */
-    if (runs_module(process->pid, "forkserver") &&
-        (!above || !runs_module(above->pid, "forkserver")))
+    if (is_server(processes, process))
         return NULL;
     for (steps = 0; process && steps < processes->count; steps++) {
         if (!runs_module(process->pid, "spawn") &&
@@ -336,10 +343,12 @@ bool process_same_program(pid_t one, pid_t other)
            strcmp(programs[0], programs[1]) == 0;
 }
 
-bool process_is_service(const struct process *process)
+bool processes_is_service(const struct processes *processes,
+                          const struct process *process)
 {
     return runs_module(process->pid, "resource_tracker") ||
-           runs_module(process->pid, "semaphore_tracker");
+           runs_module(process->pid, "semaphore_tracker") ||
+           is_server(processes, process);
 }
 
 int process_full_name(char **out, const char *name)

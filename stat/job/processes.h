@@ -58,8 +58,10 @@ const struct process *processes_worker_of(const struct processes *processes,
  * interpreter. */
 bool process_same_program(pid_t one, pid_t other);
 
-/* Whether it only tracks resources for Python's multiprocessing. */
-bool process_is_service(const struct process *process);
+/* Whether it only serves Python's multiprocessing: it tracks resources, or forks
+ * the workers. */
+bool processes_is_service(const struct processes *processes,
+                          const struct process *process);
 
 /* Make a name for process_is_called(): a path becomes absolute, with its links
  * followed. Returns 0 or -ENOMEM. */

@@ -250,7 +250,8 @@ static int find_below(struct search *search, pid_t pid)
             search->starter = candidate->process;
         else if (candidate->rank.source != RANK_NONE ||
                  (candidate->process->child_count == 0 &&
-                  !process_is_service(candidate->process)))
+                  !processes_is_service(&search->processes,
+                                        candidate->process)))
             search->list[kept++] = *candidate;
     }
     search->count = kept;
@@ -383,30 +384,19 @@ static bool is_below_given(const struct search *search,
     return found;
 }
 
-/* Find the processes that were given, and with `below` those below them. */
-static int find_given(struct search *search,
-                      const struct given *given,
-                      bool below)
+/* Find the processes that were given, and those below them. */
+static int find_given(struct search *search, const struct given *given)
 {
-    search->count = 0;
     for (size_t i = 0; i < search->processes.count; i++) {
         const struct process *process = &search->processes.list[i];
         bool exact = is_given(given, process);
 
-        if (!exact && !(below && is_below_given(search, given, process)))
+        if (!exact && !is_below_given(search, given, process))
             continue;
         candidates_add(search, process);
         search->list[search->count - 1].is_given = exact;
     }
     return candidates_read_live(search);
-}
-
-static bool has_rank(const struct search *search)
-{
-    for (size_t i = 0; i < search->count; i++)
-        if (search->list[i].rank.source != RANK_NONE)
-            return true;
-    return false;
 }
 
 static int add_pids(struct targets *targets, void *arg, struct cop_error *error)
@@ -420,9 +410,7 @@ static int add_pids(struct targets *targets, void *arg, struct cop_error *error)
     if (r == 0)
         r = candidates_init(&search);
     if (r == 0)
-        r = find_given(&search, &given, false);
-    if (r == 0 && has_rank(&search))
-        r = find_given(&search, &given, true);
+        r = find_given(&search, &given);
     if (r == 0)
         r = candidates_take_given(targets, &search);
     candidates_fini(&search);

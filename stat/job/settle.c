@@ -82,20 +82,20 @@ static const char *find_conflict(const struct targets *targets,
                                  uint32_t count,
                                  uint32_t *index)
 {
-    const struct targets_facts *facts = targets->facts;
+    const struct rank *one = NULL;
 
-    for (uint32_t i = 1; i < count; i++) {
-        const struct rank *one = &facts[list[i - 1].index].rank;
-        const struct rank *other = &facts[list[i].index].rank;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rank *other = &targets->facts[list[i].index].rank;
 
-        *index = list[i].index;
         if (list[i].helper)
             continue;
-        if (one->job != other->job ||
-            (one->size && other->size && one->size != other->size))
+        *index = list[i].index;
+        if (one && (one->job != other->job ||
+                    (one->size && other->size && one->size != other->size)))
             return "the processes are of several jobs";
-        if (list[i - 1].number == list[i].number)
+        if (one && one->number == other->number)
             return "several processes have the same rank";
+        one = other;
     }
     return NULL;
 }
@@ -121,19 +121,40 @@ static int reorder(void *array,
     return 0;
 }
 
+/* Whether a process that is set aside is a rank, of another job. */
+static bool is_of_other_job(const struct targets_facts *facts)
+{
+    return !facts->helper && facts->rank.source != RANK_NONE;
+}
+
 int targets_set_aside(struct targets *targets,
                       const struct targets_aside *aside)
 {
     int r;
 
-    targets->doubtful +=
-        !aside->facts.helper && aside->facts.rank.source != RANK_NONE;
+    targets->doubtful += is_of_other_job(&aside->facts);
     r = list_grow(&targets->asides, targets->aside_count,
                   sizeof(*targets->asides));
 
     if (r == 0)
         targets->asides[targets->aside_count++] = *aside;
     return r;
+}
+
+/* Drop the processes set aside that are among the targets after all. */
+static void drop_asides(struct targets *targets)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < targets->aside_count; i++) {
+        const struct targets_aside *aside = &targets->asides[i];
+
+        if (targets_facts_of(targets, aside->host, aside->pid))
+            targets->doubtful -= is_of_other_job(&aside->facts);
+        else
+            targets->asides[kept++] = *aside;
+    }
+    targets->aside_count = kept;
 }
 
 /* Whether a process without a rank that is set aside looks like one of the job:
@@ -215,11 +236,14 @@ void targets_asides_text(char text[static TARGETS_ASIDES_SIZE],
     int len;
 
     for (i = 0; i < targets->aside_count; i++)
-        others |= !targets->asides[i].facts.helper &&
-                  targets->asides[i].facts.rank.source != RANK_NONE;
-    len = snprintf(text, TARGETS_ASIDES_SIZE, "not looked at, as %s%s: ",
-                   helpers ? "a rank has started them" : "they have no rank",
-                   !helpers && others ? " in this job" : "");
+        others |= is_of_other_job(&targets->asides[i].facts);
+    len = snprintf(text, TARGETS_ASIDES_SIZE, "not looked at, as ");
+    len +=
+        snprintf(text + len, TARGETS_ASIDES_SIZE - (size_t)len,
+                 helpers ? "a %s has started them: " : "they have no rank%s: ",
+                 helpers  ? targets_noun(targets)
+                 : others ? " in this job"
+                          : "");
     for (i = 0; i < targets->aside_count; i++) {
         const struct targets_aside *aside = &targets->asides[i];
         char process[384], rank[64] = "";
@@ -310,45 +334,54 @@ static void say_absent(const struct targets *targets,
     say(line);
 }
 
-/* Drop the helpers of a sorted list whose rank is not there. Returns how many
- * processes remain. */
-static uint32_t drop_helpers(struct ranked *list,
-                             uint32_t count,
-                             const struct targets *targets)
+/* The number of the task of which process `i` is a worker, with or without the use
+ * of ranks; UINT32_MAX: none that is kept. */
+static uint32_t number_of_own(const struct targets *targets,
+                              uint32_t i,
+                              uint32_t source,
+                              const uint32_t *numbers)
 {
-    uint32_t kept = 0;
+    const struct targets_facts *facts = &targets->facts[i];
+    const struct targets_facts *own =
+        facts->worker && !targets->no_helpers
+            ? targets_facts_of(targets, targets->hosts[i], facts->of)
+            : NULL;
 
-    for (uint32_t i = 0; i < count; i++)
-        if (!list[i].helper ||
-            (kept > 0 && list[kept - 1].number == list[i].number &&
-             targets->hosts[list[kept - 1].index] ==
-                 targets->hosts[list[i].index]))
-            list[kept++] = list[i];
-    return kept;
+    if (!own || own->helper || (source && own->rank.source != source))
+        return UINT32_MAX;
+    return source ? own->rank.number : numbers[own - targets->facts];
 }
 
-/* Find the processes that are tasks, with or without the use of ranks, and the
- * workers of ranks. Returns how many. */
+/* Find the processes that are tasks, with or without the use of ranks, and their
+ * workers. Returns how many. */
 static uint32_t find_kept(struct ranked *list,
                           const struct targets *targets,
-                          uint32_t source)
+                          uint32_t source,
+                          uint32_t *numbers)
 {
     uint32_t count = 0, i;
 
     for (i = 0; i < targets->count; i++) {
         const struct targets_facts *facts = &targets->facts[i];
 
-        if ((facts->helper &&
-             (!facts->worker || source == RANK_NONE || targets->no_helpers)) ||
-            (source != RANK_NONE && facts->rank.source != source))
+        if (facts->helper || (source && facts->rank.source != source))
             continue;
-        list[count] = (struct ranked){
-            source == RANK_NONE ? count : facts->rank.number, i, facts->helper};
+        numbers[i] = count;
+        list[count] =
+            (struct ranked){source ? facts->rank.number : count, i, false};
         count++;
     }
-    if (source != RANK_NONE && count > 0)
+    for (i = 0; i < targets->count; i++) {
+        uint32_t number = targets->facts[i].helper
+                              ? number_of_own(targets, i, source, numbers)
+                              : UINT32_MAX;
+
+        if (number != UINT32_MAX)
+            list[count++] = (struct ranked){number, i, true};
+    }
+    if (count > 0)
         qsort(list, count, sizeof(*list), by_number);
-    return drop_helpers(list, count, targets);
+    return count;
 }
 
 /* Whether ranks cannot be used; reports why. */
@@ -362,7 +395,8 @@ static bool is_unranked(const struct targets *targets,
     uint32_t i;
 
     for (i = 0; i < targets->count; i++) {
-        if (targets->facts[i].sought || targets->facts[i].rank.source == source)
+        if (targets->facts[i].sought || targets->facts[i].helper ||
+            targets->facts[i].rank.source == source)
             continue;
         say_unranked(targets, i, "a process has none", say);
         return true;
@@ -376,15 +410,17 @@ static bool is_unranked(const struct targets *targets,
 int targets_settle(struct targets *targets, void (*say)(const char *line))
 {
     struct ranked *list = calloc((size_t)targets->count + 1, sizeof(*list));
+    uint32_t *numbers = calloc((size_t)targets->count + 1, sizeof(*numbers));
     uint32_t source = source_of(targets), count;
-    int r;
+    int r = -ENOMEM;
 
-    if (!list)
-        return -ENOMEM;
-    count = find_kept(list, targets, source);
+    if (!list || !numbers)
+        goto out;
+    drop_asides(targets);
+    count = find_kept(list, targets, source, numbers);
     if (source != RANK_NONE && is_unranked(targets, list, count, source, say)) {
         source = RANK_NONE;
-        count = find_kept(list, targets, source);
+        count = find_kept(list, targets, source, numbers);
     }
     r = keep(targets, list, count);
     targets->ranked = r == 0 && source != RANK_NONE;
@@ -394,6 +430,8 @@ int targets_settle(struct targets *targets, void (*say)(const char *line))
         say_absent(targets, say);
         say_launchers(targets, say);
     }
+out:
+    free(numbers);
     free(list);
     return r;
 }

@@ -235,20 +235,26 @@ int targets_add(struct targets *targets,
     return r;
 }
 
+const struct targets_facts *targets_facts_of(const struct targets *targets,
+                                             uint32_t host,
+                                             int32_t pid)
+{
+    struct known_process key = {.key = {host, pid}}, *found = NULL;
+
+    if (targets->index)
+        HASH_FIND(hh, targets->index->processes, &key.key, sizeof(key.key),
+                  found);
+    return found ? &targets->facts[found->index] : NULL;
+}
+
 bool targets_share_pid(const struct targets *targets,
                        uint32_t one,
                        uint32_t other)
 {
-    for (uint32_t i = 0; i < targets->count; i++) {
-        struct known_process key = {.key = {other, targets->pids[i]}}, *found;
-
-        if (targets->hosts[i] != one)
-            continue;
-        HASH_FIND(hh, targets->index->processes, &key.key, sizeof(key.key),
-                  found);
-        if (found)
+    for (uint32_t i = 0; i < targets->count; i++)
+        if (targets->hosts[i] == one &&
+            targets_facts_of(targets, other, targets->pids[i]))
             return true;
-    }
     return false;
 }
 
@@ -318,7 +324,8 @@ int targets_find_given(struct targets *targets, struct cop_error *error)
     for (uint32_t i = 0; r == 0 && i < targets->count; i++) {
         char **text = &texts[targets->hosts[i]], *longer;
 
-        if (!is_unknown(&targets->facts[i]))
+        if (!is_unknown(&targets->facts[i]) &&
+            targets->facts[i].rank.source != RANK_TABLE)
             continue;
         if (asprintf(&longer, "%s%s%d", *text ? *text : "", *text ? " " : "",
                      (int)targets->pids[i]) < 0) {

@@ -31,8 +31,9 @@ struct targets_facts {
     struct rank rank;
     char name[16]; /* as the kernel keeps it; "": not known */
     bool sought;   /* found by a search; else its pid was given */
-    bool helper;   /* another process above it is its rank, */
+    bool helper;   /* another process above it is its rank, or task, */
     bool worker;   /* and runs the same program */
+    int32_t of;    /* the pid of that one; 0: not known */
 };
 
 /* A process that is not looked at. */
@@ -77,8 +78,9 @@ uint32_t targets_hosts_used(const struct targets *targets);
 /* Decide what the tasks are, once all processes are known. If all given
  * processes have different ranks of one job, these are the task numbers. Then
  * found processes without a rank are set aside, and the missing ranks of the
- * job are noted. Workers of a rank are part of its task, unless `no_helpers`.
- * Otherwise tasks are numbered in their order. Other helpers are set aside.
+ * job are noted. Otherwise tasks are numbered in their order. Workers are part of
+ * the task that has started them, unless `no_helpers`; other helpers are set
+ * aside.
  *
  * say  gets what is missing, and why ranks are not used; may be NULL
  *
@@ -146,6 +148,11 @@ int targets_append(struct targets *targets,
                    uint32_t host,
                    pid_t pid);
 
+/* The facts about process `pid` of a host; NULL: it is not among the targets. */
+const struct targets_facts *targets_facts_of(const struct targets *targets,
+                                             uint32_t host,
+                                             int32_t pid);
+
 /* Whether a process of host `one` has the pid of one of host `other`. */
 bool targets_share_pid(const struct targets *targets,
                        uint32_t one,
@@ -162,15 +169,15 @@ int targets_add_text(struct targets *targets,
                      const char *text,
                      struct cop_error *error);
 
-/* Find the facts about the processes that were given by pid: of those of this
- * host now, of others by one search per host. Returns 0, or a negative errno
- * with a sentence. */
+/* Find the facts about the processes that were given by pid, or by a launcher's
+ * table, and their helpers: of those of this host now, of others by one search
+ * per host. Returns 0, or a negative errno with a sentence. */
 int targets_find_given(struct targets *targets, struct cop_error *error);
 
 /* Add the processes of this host with the pids in `text`, "812 790", up to the
- * first word that is no pid, and the helpers of those that have ranks: the
- * processes below them with the same ranks. Returns 0, or a negative errno with
- * a sentence. */
+ * first word that is no pid, and their helpers: the processes below those that
+ * have ranks with the same ranks, and below others with the same program. Returns
+ * 0, or a negative errno with a sentence. */
 int targets_add_pids(struct targets *targets,
                      const char *text,
                      struct cop_error *error);
@@ -237,9 +244,8 @@ int targets_find_launcher(pid_t *pid, char name[16], struct cop_error *error);
  * interface). If `pid` is no launcher but a shell, for example, and there is
  * one below it, use that one, and tell `say`, which may be NULL. If the
  * launcher has no such table, or the processes in it only start others, add the
- * processes below it on this host, like targets_add_children(). Helpers of ranks
- * on this host are added in any case. Returns 0, or a negative errno with a
- * sentence. */
+ * processes below it on this host, like targets_add_children(). Returns 0, or a
+ * negative errno with a sentence. */
 int targets_add_mpir(struct targets *targets,
                      pid_t pid,
                      void (*say)(const char *line),
