@@ -3,7 +3,7 @@
 
 #include "stat/job/targets.h"
 
-/* Add what is found to `targets`. Returns 0, or a negative errno with a
+/* Add what is found to `targets`. Returns 0 or more, or a negative errno with a
  * sentence. */
 typedef int (*apart_fn)(struct targets *targets,
                         void *arg,

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stat/job/apart.h"
 #include "stat/job/processes.h"
 #include "stat/job/step.h"
 #include "stat/walk/names.h"
+#include "stat/walk/touch.h"
 
 /* Bytes of a host's name in the table. */
 #define HOST_MAX 255
@@ -269,16 +271,21 @@ static void note_slurm_job(struct targets *targets,
         targets->slurm_job = step_job_of(pid);
 }
 
-/* Add the processes in the table of process `pid`. Returns 1, 0 if it has no
- * table, or a negative errno with a sentence. */
-static int add_table(struct targets *targets,
-                     pid_t pid,
-                     struct cop_error *error)
+/* Add the processes in the table of the process whose pid is in `arg`. Returns 1,
+ * 0 if it has no table, or a negative errno with a sentence. */
+static int read_table(struct targets *targets,
+                      void *arg,
+                      struct cop_error *error)
 {
     struct symbols symbols;
+    pid_t pid = *(const pid_t *)arg;
     char path[64];
     int memory, r;
 
+    if (!touch_memory(pid))
+        return cop_error_set(error, -EIO,
+                             "pid %d: cannot look at this launcher: %s",
+                             (int)pid, touch_reason());
     r = read_symbols(&symbols, pid, error);
     if (r < 0 || !symbols.table || !symbols.size)
         return r;
@@ -294,6 +301,14 @@ static int add_table(struct targets *targets,
         note_slurm_job(targets, memory, &symbols, pid);
     close(memory);
     return r < 0 ? r : 1;
+}
+
+/* The same, but do not wait for files that do not answer. */
+static int add_table(struct targets *targets,
+                     pid_t pid,
+                     struct cop_error *error)
+{
+    return apart_search(targets, read_table, &pid, error);
 }
 
 /* Whether `process` is a launcher below `pid` without another between them. */
