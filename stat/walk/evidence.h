@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "stat/tree/frame.h"
+
 /* How much a thread says about its task. Only the threads of the highest weight
  * in a task decide whether it moves. */
 enum weight {
@@ -22,4 +24,9 @@ struct evidence {
     bool polled;     /* it woke up, but sleeps in a call with a time-out: at the
                         same place again, it has not moved */
     enum weight weight;
+    const struct frame
+        *frames; /* it polls, and was met outside of its call: its
+                                   place is this stack of an earlier sample;
+                                   borrowed; NULL: it is where it is */
+    size_t count;
 };

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/clock.h"
 #include "stat/table.h"
 #include "stat/tree/note.h"
+#include "stat/walk/loop.h"
 #include "stat/walk/thread.h"
 
 /* How often a sleeping thread leaves the processor when it is stopped and
@@ -22,18 +24,27 @@
  * sleeps again at the same place has not moved. */
 #define RUN_NS 1000000
 
+/* A thread that polls uses less than the first part, as 1/n, of the time; one that
+ * uses more than the second computes, even if it sleeps at times. */
+#define IDLE_PART 16
+#define BUSY_PART 8
+
 /* A thread and its activity at the last look. */
 struct seen_thread {
     UT_hash_handle hh;
     pid_t tid;
     uint64_t sleeps;
     uint64_t run_ns;
+    uint64_t looked_ns; /* when that was */
     uint64_t sample;
     bool owed;  /* one sleep of the previous stop was still to come */
     bool slept; /* it slept more often than its stops explain */
     bool ran;
+    bool idle; /* it has used almost no time since the look before */
+    bool busy; /* it has used much */
     bool asleep;
     enum thread_sleep sleep; /* when it last slept */
+    struct loop loop;
 };
 
 struct motion {
@@ -51,25 +62,45 @@ int motion_new(struct motion **out)
     return 0;
 }
 
+/* Forget threads that were not in the present sample, or all. */
+static void forget(struct motion *motion, bool all)
+{
+    struct seen_thread *thread, *next;
+
+    HASH_ITER (hh, motion->threads, thread, next) {
+        if (!all && thread->sample == motion->sample)
+            continue;
+        HASH_DEL(motion->threads, thread);
+        loop_fini(&thread->loop);
+        free(thread);
+    }
+}
+
 void motion_free(struct motion *motion)
 {
     if (!motion)
         return;
-    TABLE_FREE(motion->threads);
+    forget(motion, true);
     free(motion);
 }
 
 void motion_sample(struct motion *motion)
 {
-    struct seen_thread *thread, *next;
-
-    HASH_ITER (hh, motion->threads, thread, next) {
-        if (thread->sample == motion->sample)
-            continue;
-        HASH_DEL(motion->threads, thread);
-        free(thread);
-    }
+    forget(motion, false);
     motion->sample++;
+}
+
+/* Note how long a thread has run since it was looked at. */
+static void note_time(struct seen_thread *thread,
+                      const struct thread_efforts *now,
+                      uint64_t now_ns)
+{
+    uint64_t run_ns = now->run_ns - thread->run_ns;
+    uint64_t passed_ns = now_ns - thread->looked_ns;
+
+    thread->ran = !now->asleep && run_ns > RUN_NS;
+    thread->idle = run_ns <= RUN_NS || run_ns < passed_ns / IDLE_PART;
+    thread->busy = run_ns > RUN_NS && run_ns > passed_ns / BUSY_PART;
 }
 
 /* Note the activity of one thread. Returns 0 or -ENOMEM. */
@@ -78,7 +109,7 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
     struct seen_thread *thread;
     struct thread_efforts now;
     enum thread_sleep sleep;
-    uint64_t expected;
+    uint64_t expected, now_ns = clock_now_ns();
     bool is_new;
 
     if (thread_efforts(&now, pid, tid) < 0)
@@ -90,7 +121,7 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
         expected += stopped ? SLEEPS_OF_A_STOP : 0;
         thread->slept = now.sleeps > expected;
         thread->owed = now.sleeps < expected;
-        thread->ran = !now.asleep && now.run_ns > thread->run_ns + RUN_NS;
+        note_time(thread, &now, now_ns);
     } else {
         thread = calloc(1, sizeof(*thread));
         if (!thread)
@@ -108,6 +139,7 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
     thread->asleep = now.asleep;
     thread->sleeps = now.sleeps;
     thread->run_ns = now.run_ns;
+    thread->looked_ns = now_ns;
     thread->sample = motion->sample;
     return 0;
 }
@@ -230,6 +262,53 @@ static void call_add(struct call *call,
     call->inner = !python;
 }
 
+/* Find what the time and the sleeps of a thread say, which is in a call with this
+ * role. */
+static void slept(struct evidence *out,
+                  const struct seen_thread *thread,
+                  enum role role)
+{
+    bool timed = thread->sleep == SLEEP_TIMED || thread->sleep == SLEEP_SHORT;
+
+    out->ran = thread->slept ? !timed || thread->busy
+                             : thread->ran && role == ROLE_PROGRAM;
+    out->polled =
+        !out->ran && ((thread->slept && timed) ||
+                      (thread->asleep && thread->sleep == SLEEP_SHORT));
+}
+
+/* If a thread that polls is met between two sleeps, find where it was before. Of
+ * `all` frames the last are notes. Returns 0 or -ENOMEM. */
+static int follow(struct evidence *out,
+                  struct seen_thread *thread,
+                  struct kinds *kinds,
+                  const struct names *names,
+                  const struct frame *frames,
+                  size_t all,
+                  size_t count)
+{
+    bool is_short = thread->sleep == SLEEP_SHORT;
+    bool sleeps = thread->asleep && is_short && out->decisive < count &&
+                  note_read(frames[all - 1].function).kind != NOTE_RUNNING;
+    int r;
+
+    if (!is_short && thread->asleep) {
+        loop_fini(&thread->loop);
+        return 0;
+    }
+    r = loop_follow(&thread->loop, kinds, names, frames, all, count,
+                    out->decisive, sleeps,
+                    thread->idle && is_short && (sleeps || thread->slept));
+    if (r <= 0)
+        return r;
+    out->ran = false;
+    out->polled = true;
+    out->decisive = thread->loop.outside;
+    out->frames = thread->loop.frames;
+    out->count = thread->loop.count;
+    return 0;
+}
+
 int motion_evidence(struct evidence *out,
                     struct motion *motion,
                     struct kinds *kinds,
@@ -240,10 +319,10 @@ int motion_evidence(struct evidence *out,
 {
     struct seen_thread *thread;
     struct call call = {.wrapper = SIZE_MAX};
-    bool outermost = true, slept = false, timed = false, polls = false;
+    bool outermost = true;
+    size_t all = count, i;
     const char *symbol;
     enum role role;
-    size_t i;
     int r = 0;
 
     while (count > 0 && note_is(frames[count - 1].function))
@@ -264,18 +343,11 @@ int motion_evidence(struct evidence *out,
         r = outside(&call.at, kinds, names, frames, count);
     if (r < 0)
         return r;
+    *out = (struct evidence){.decisive = call.at,
+                             .weight = weight_of(frames, count)};
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
-    if (thread && !role_polls(call.role)) {
-        timed = thread->sleep == SLEEP_TIMED || thread->sleep == SLEEP_SHORT;
-        slept = thread->slept;
-        polls = thread->asleep && thread->sleep == SLEEP_SHORT;
-    }
-    *out = (struct evidence){
-        .decisive = call.at,
-        .ran = thread &&
-               (slept ? !timed : thread->ran && call.role == ROLE_PROGRAM),
-        .polled = (slept && timed) || polls,
-        .weight = weight_of(frames, count),
-    };
-    return 0;
+    if (!thread || role_polls(call.role))
+        return 0;
+    slept(out, thread, call.role);
+    return follow(out, thread, kinds, names, frames, all, count);
 }

@@ -4,7 +4,9 @@
  * same place twice. So the kernel is asked how often the thread went to sleep,
  * and how long it ran. Inside a call of MPI, where a waiting thread polls,
  * neither counts, nor does the place inside the call. A thread that wakes up,
- * and sleeps at the same place again in a call with a time-out, polls too. */
+ * and sleeps at the same place again in a call with a time-out, polls too, unless
+ * it uses much time. If it is met between two such sleeps, it is still in the loop
+ * in which it polls (loop.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -41,7 +43,8 @@ int motion_look(struct motion *motion,
 
 /* Find what the stack of thread `tid` says about progress. The last
  * motion_look() was for its process. `frames` are as walk_process() gives them,
- * and `kinds` and `names` are those of the walker. Returns 0 or -ENOMEM. */
+ * and `kinds` and `names` are those of the walker. What `out` borrows is valid
+ * until the next motion_sample(). Returns 0 or -ENOMEM. */
 int motion_evidence(struct evidence *out,
                     struct motion *motion,
                     struct kinds *kinds,

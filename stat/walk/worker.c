@@ -88,6 +88,10 @@ static int take_stack(void *arg,
                         walker_names(worker->walker), tid, frames, count);
     if (r < 0)
         return r;
+    if (evidence.frames) {
+        frames = evidence.frames;
+        count = evidence.count;
+    }
     if (worker->request.flags & REQUEST_NATIVE)
         evidence.decisive = count;
     if (worker->helper) {

@@ -41,7 +41,7 @@ def hold():
     with first:
         held.set()
         while True:
-            time.sleep(0.5)
+            time.sleep(0.01)
 
 
 class Images(Dataset):
