@@ -69,6 +69,19 @@ static int tell_commnode(struct node *node,
     return 0;
 }
 
+/* Streams may have been opened since its greeting (PROTOCOL 3.4). */
+static void grant_streams(struct node *node, const struct peer *peer)
+{
+    for (size_t i = 0; i < node->stream_count; i++) {
+        struct branch *branch = stream_branch(node->streams[i], peer->slot);
+
+        if (branch)
+            credit_grant(&branch->down, peer->granted);
+        else
+            node->failed = true;
+    }
+}
+
 /* The joiner `peer` is linked to this node: send it its rank and the state. */
 static void welcome_joiner(struct node *node,
                            struct peer *peer,
@@ -82,6 +95,7 @@ static void welcome_joiner(struct node *node,
     }
     peer->rank = rank;
     peer->ready = true;
+    grant_streams(node, peer);
     node_send(node, peer,
               msg_joined_encode(&(struct msg_joined){
                   .rank = rank,

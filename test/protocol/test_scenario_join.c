@@ -80,6 +80,33 @@ SCENARIO(a_joined_commnode_adopts, TREE)
     check_tables(sim);
 }
 
+/* PROTOCOL 3.4: also on streams that its host opens after its greeting and before
+ * it has a rank. */
+SCENARIO(a_stream_is_opened_while_it_joins, "0(1(3(5,6),4(7,8)),2(9,10))")
+{
+    uint32_t last, joined, index;
+
+    last = sim_open_filter(sim, "");
+    index = sim_join(sim, 1);
+    for (int i = 0; i < 10; i++) {
+        uint32_t stream;
+
+        CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){""}));
+        sim_run(sim, 1);
+    }
+    sim_run(sim, 100);
+    joined = sim_rank(sim, index);
+    sim_crash(sim, 3);
+    sim_run(sim, 500);
+    CU_ASSERT(sim_parent(sim, 5) == joined || sim_parent(sim, 6) == joined);
+    for (uint32_t stream = last; stream <= last + 10; stream++) {
+        sim_send_int(sim, 0, stream, 1);
+        sim_run(sim, 100);
+        expect_taken(sim, 5, stream, 1, 1);
+        expect_taken(sim, 6, stream, 1, 1);
+    }
+}
+
 /* PROTOCOL 19.3: on streams of whole waves and of totals, too. */
 SCENARIO(a_joined_commnode_adopts_on_every_stream, TREE)
 {
