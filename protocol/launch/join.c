@@ -204,8 +204,10 @@ void join_begin(struct node *node)
         .role = (uint32_t)node->role,
     };
 
-    if (packet_pack(&question.payload, JOIN_FORMAT, node->status.host,
-                    node->status.label, node->address) < 0)
+    if (node->parent->rank == RANK_NONE)
+        node_drop(node, node->parent, "it has not joined yet itself");
+    else if (packet_pack(&question.payload, JOIN_FORMAT, node->status.host,
+                         node->status.label, node->address) < 0)
         node->failed = true;
     else
         node_send(node, node->parent, msg_join_encode(&question));

@@ -266,3 +266,24 @@ TEST(an_orphan_introduces_itself)
         alone_fini(&host);
     }
 }
+
+/* A joiner asks only a node that has a rank: it would not know its parent's. */
+TEST(a_joiner_asks_a_node_with_a_rank)
+{
+    for (uint32_t parent = 0; parent < 2; parent++) {
+        struct alone joiner;
+
+        alone_begin(&joiner, .role = NODE_COMMNODE, .rank = RANK_NONE);
+        alone_step(&joiner, (struct event){
+                                .type = EVENT_LINK_UP,
+                                .link = PARENT_LINK,
+                                .rank = parent == 0 ? 0 : RANK_NONE,
+                                .role = NODE_COMMNODE,
+                                .is_parent = true,
+                            });
+        CU_ASSERT_EQUAL(alone_closed(&joiner, PARENT_LINK), parent == 1);
+        CU_ASSERT_EQUAL(alone_sent(&joiner, PARENT_LINK, FRAME_JOIN) != NULL,
+                        parent == 0);
+        alone_fini(&joiner);
+    }
+}
