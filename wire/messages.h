@@ -84,18 +84,18 @@
       F(uint32_t, ordinal, count)                                             \
       R(uint32_t, first, sequence, 0, LIMIT_NODES)                            \
       F(struct payload *, payload, payload))                                  \
-    /* `asker` has link `link` to a node that wants a rank (12.3, 19.1). The  \
-       joiner itself sets neither. `role`: enum node_role. `payload`: its     \
-       host, label and addresses */                                           \
+    /* JOIN `number` of `asker`, which has a link to a node that wants a rank \
+       (12.3, 19.1). The joiner itself sets neither. `role`: enum node_role.  \
+       `payload`: its host, label and addresses */                            \
     M(join, FRAME_JOIN,                                                       \
-      F(int32_t, link, tag)                                                   \
+      F(int32_t, number, tag)                                                 \
       F(uint32_t, asker, origin)                                              \
       F(uint32_t, role, count)                                                \
       F(struct payload *, payload, payload))                                  \
     /* the answer, with the same two; `rank` RANK_NONE: there is no room.     \
        To the joiner: its rank and depth */                                   \
     M(joined, FRAME_JOINED,                                                   \
-      F(int32_t, link, tag)                                                   \
+      F(int32_t, number, tag)                                                 \
       F(uint32_t, asker, origin)                                              \
       R(uint32_t, rank, count, 1, UINT32_MAX)                                 \
       R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \

@@ -122,7 +122,7 @@ static int answer_join(struct node *node, const struct msg_joined *joined)
         struct peer *child;
 
         if (joining.question.asker != joined->asker ||
-            joining.question.link != joined->link)
+            joining.question.number != joined->number)
             continue;
         join_remove(joins, i);
         child =
@@ -159,7 +159,7 @@ static int give_rank(struct node *node, const struct msg_join *question)
     names->list[names->count - 1].parent = question->asker;
     names->list[names->count - 1].commnode = question->role == NODE_COMMNODE;
     return answer_join(node, &(struct msg_joined){
-                                 .link = question->link,
+                                 .number = question->number,
                                  .asker = question->asker,
                                  .rank = node->next_rank++,
                              });
@@ -256,7 +256,9 @@ int join_asked(struct node *node, struct peer *peer, struct frame *frame)
         return r;
     cop_packet_free(packet);
     if (is_joiner) {
-        joining.question.link = (int32_t)peer->link;
+        /* not its link's, which the next joiner may get before the answer */
+        node->joins.last = (node->joins.last + 1) & INT32_MAX;
+        joining.question.number = node->joins.last;
         joining.question.asker = node->rank;
     }
     r = join_ask(node, joining);
@@ -268,7 +270,7 @@ int join_asked(struct node *node, struct peer *peer, struct frame *frame)
     }
     node_send(node, peer,
               msg_joined_encode(&(struct msg_joined){
-                  .link = joining.question.link,
+                  .number = joining.question.number,
                   .asker = joining.question.asker,
                   .rank = RANK_NONE,
               }));

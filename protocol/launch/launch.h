@@ -31,6 +31,7 @@ struct joining {
 struct joins {
     struct joining *list;
     size_t count;
+    int32_t last; /* number of the last JOIN that this node has made */
 };
 
 /* What a node needs until its tree is complete. */

@@ -287,3 +287,34 @@ TEST(a_joiner_asks_a_node_with_a_rank)
         alone_fini(&joiner);
     }
 }
+
+/* The answer for a joiner that has ended does not reach another one that came on
+ * the same link. */
+TEST(an_answer_is_for_one_joiner)
+{
+    struct alone host;
+    int32_t numbers[2];
+
+    host_init(&host, NODE_COMMNODE);
+    for (int i = 0; i < 2; i++) {
+        alone_link_up(&host, JOINER_LINK, RANK_NONE,
+                      i == 0 ? NODE_BACKEND : NODE_COMMNODE, 0);
+        alone_take(&host, JOINER_LINK,
+                   i == 0 ? join_as(NODE_BACKEND, "")
+                          : join_as(NODE_COMMNODE, "b 1"));
+        numbers[i] = alone_sent(&host, PARENT_LINK, FRAME_JOIN)->tag;
+        if (i == 0)
+            alone_link_down(&host, JOINER_LINK);
+    }
+    for (int i = 0; i < 2; i++) {
+        alone_take(&host, PARENT_LINK,
+                   msg_joined_encode(&(struct msg_joined){
+                       .asker = OWN,
+                       .number = numbers[i],
+                       .rank = FIRST + (uint32_t)i,
+                   }));
+        CU_ASSERT_EQUAL(alone_sent(&host, JOINER_LINK, FRAME_JOINED) != NULL,
+                        i == 1);
+    }
+    alone_fini(&host);
+}
