@@ -113,7 +113,7 @@ static void note_news(struct healing *healing,
             sim_fail(sim, "%u has joined twice", tell->rank);
         healing->nodes[tell->rank].helper = healing->helped = true;
     }
-    known &= index != SIM_NONE || healing->nodes[tell->rank].helper;
+    known = known && (index != SIM_NONE || healing->nodes[tell->rank].helper);
     /* Once reported, a back-end that joined is a node like others (12.3). */
     if (tell->tell == TELL_BACKEND_JOINED && index != SIM_NONE) {
         healing->nodes[index].launched = true;

@@ -31,8 +31,7 @@ MESSAGES(MAKE, FILL, FILL_BOUNDED)
 #define SAME_BOUNDED(type, member, field, least, most)                         \
     SAME(type, member, field)                                                  \
     bad = frame;                                                               \
-    bad.field = (most);                                                        \
-    bad.field++;                                                               \
+    bad.field = (__typeof__(bad.field))((uint64_t)(most) + 1);                 \
     CHECK_IS(decode(&bad, &out), -EPROTO);                                     \
     bad.field = (least);                                                       \
     bad.field--;                                                               \
