@@ -133,10 +133,12 @@
       F(uint32_t, orphan, origin)                                             \
       F(uint32_t, incarnation, count)                                         \
       R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
-    /* asks for the packets after packet `last` (10.4) */                     \
+    /* asks for the packets after packet `last` (10.4); `epoch`: of the last   \
+       marker that the sender knows of (18.8) */                              \
     M(feed, FRAME_FEED,                                                       \
       F(uint32_t, stream, stream)                                             \
       F(uint32_t, sender, origin)                                             \
+      F(uint32_t, epoch, count)                                               \
       F(uint64_t, last, sequence))                                            \
     /* a filter's state (9.1) covers the waves up to `level` (4.5) */         \
     M(compensation, FRAME_COMPENSATION,                                       \

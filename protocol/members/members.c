@@ -245,6 +245,7 @@ static void enter_stream(struct node *node,
 
     if (ranks_unite(&stream->definition.members, joined) < 0)
         node->failed = true;
+    downward_note_epoch(stream, control->epochs[index]);
     if (stream->kind->entered && node->role == NODE_FRONTEND)
         stream->kind->entered(node, stream, joined);
     if (node->role == NODE_BACKEND) {

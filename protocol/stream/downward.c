@@ -282,14 +282,18 @@ static void strip(struct node *node, struct frame *frame)
     frame->flags &= (uint8_t)~FRAME_SOME;
 }
 
-/* Note the epoch that a marker begins: packets of it may be lost with a child
- * (18.8). */
-static void note_epoch(struct stream *stream, const struct frame *frame)
+void downward_note_epoch(struct stream *stream, uint32_t epoch)
+{
+    if (stream->down.epoch < epoch)
+        stream->down.epoch = epoch;
+}
+
+static void note_marker_epoch(struct stream *stream, const struct frame *frame)
 {
     struct msg_marker marker;
 
     if (frame->type == FRAME_MARKER && msg_marker_decode(frame, &marker) == 0)
-        stream->down.epoch = marker.epoch;
+        downward_note_epoch(stream, marker.epoch);
 }
 
 void downward_commit(struct node *node,
@@ -297,8 +301,8 @@ void downward_commit(struct node *node,
                      struct frame frame,
                      uint32_t credit)
 {
+    note_marker_epoch(stream, &frame);
     if (node->role != NODE_BACKEND) {
-        note_epoch(stream, &frame);
         /* Retained packets need no credit: 3.5 bounds them (3.4). */
         if (stream_is_replayable(stream)) {
             downward_return_credit(node, stream, credit);
@@ -562,6 +566,7 @@ void downward_ask(struct node *node, struct stream *stream)
               msg_feed_encode(&(struct msg_feed){
                   .stream = stream->definition.id,
                   .sender = node->rank,
+                  .epoch = stream->down.epoch,
                   .last = stream->down.last,
               }));
 }
@@ -580,6 +585,7 @@ int downward_feed(struct node *node,
     stream = node_stream(node, feed.stream);
     if (!stream)
         return 0; /* closed, or its OPEN is still in flight */
+    downward_note_epoch(stream, feed.epoch);
     from = feed.last;
     branch = stream_branch(stream, peer->slot);
     if (!branch)

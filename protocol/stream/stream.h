@@ -53,7 +53,7 @@ struct downflow {
     bool refeeding; /* FEED was sent: any number but the next is a duplicate */
     bool sourced;   /* the parent sends packets: it knows members or got FEED */
     bool stable_due; /* the children are told the stable number */
-    uint32_t epoch;  /* of the last marker passed; not at a back-end */
+    uint32_t epoch;  /* of the last marker passed here or at a child */
 };
 
 /* The upward flow through a node: upward.c. */
@@ -289,6 +289,10 @@ void downward_drop(struct node *node, struct stream *stream);
 
 /* The parent is lost: no credit is returned for its packets. */
 void downward_orphaned(struct node *node, struct stream *stream);
+
+/* Packets of this epoch may come from below: they may be lost with a child
+ * (18.8). */
+void downward_note_epoch(struct stream *stream, uint32_t epoch);
 
 /* A new member: its packets begin after `number`. */
 void downward_begin(struct stream *stream, uint64_t number);

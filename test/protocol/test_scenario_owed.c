@@ -148,3 +148,29 @@ SCENARIO(what_has_not_come_is_lost_too, TREE, .budget = 1)
     CHECK_IS(sim_sync_now(sim, stream), 1);
     CHECK_IS(sim_sync_now(sim, stream), 0);
 }
+
+/* PROTOCOL 18.8: 1 has moved to a node that had no members, and so got no marker
+ * until then. 1 dies in a filter call on packets that were sent behind a marker,
+ * and nothing of that epoch has come from it. */
+SCENARIO(an_adopter_learns_the_epoch, "0(5(1(3,6)),2(4))")
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    sim_join(sim, 0);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_crash(sim, 5);
+    sim_run(sim, 500);
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 7);
+    sim_set_filter_ms(sim, 1, 1000);
+    sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 6, stream, 1);
+    CHECK_OK(sim_shutdown(sim, 3));
+    CHECK_OK(sim_shutdown(sim, 6));
+    sim_run(sim, 50);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 2);
+    sim_crash(sim, 1);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+}
