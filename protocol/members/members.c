@@ -31,17 +31,19 @@ static void trim_branch(struct node *node,
                         bool gone)
 {
     struct branch *branch;
-    bool had;
+    uint64_t had;
 
     if (peer->slot >= stream->branch_count)
         return;
     branch = &stream->branches[peer->slot];
-    had = branch->members.count > 0;
+    had = ranks_size(&branch->members);
     if (ranks_intersect(&branch->members, &peer->below) < 0 ||
         ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
-    if (branch->members.count == 0 && (had || gone))
+    if (branch->members.count == 0 && (had > 0 || gone))
         branch_emptied(node, stream, peer, gone);
+    else if (ranks_size(&branch->members) < had && stream->kind->owe)
+        stream->kind->owe(stream, peer->slot);
 }
 
 /* The members of `stream` have changed: continue whatever waited for that.

@@ -55,7 +55,8 @@ struct stream_kind {
     void (*trimmed)(struct node *node, struct stream *stream);
     /* The child in `slot` counts no longer. */
     void (*leave)(struct node *node, struct stream *stream, uint32_t slot);
-    /* It has lost its last member, and is owed (18.7). */
+    /* A commnode has lost its last member, and is owed (18.7); or has lost one of
+     * several (18.8). */
     void (*owe)(struct stream *stream, uint32_t slot);
     /* The link of `slot` has ended, or its back-end was given up: its part
      * ends, before its members are removed ... */

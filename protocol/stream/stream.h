@@ -595,7 +595,8 @@ int plain_replaced(struct stream *stream,
                    struct wave_number level);
 /* Its packets stay (PROTOCOL 4.4), and their credit is returned (3.4). */
 void plain_leave(struct node *node, struct stream *stream, uint32_t slot);
-/* The child is owed: packets of all epochs until now may come. */
+/* The child is owed, or has lost members: packets of them, of all epochs until
+ * now, may come. */
 void plain_owe(struct stream *stream, uint32_t slot);
 /* A commnode is lost with what it had (18.8). */
 void plain_part_ended(struct node *node, struct stream *stream, uint32_t slot);

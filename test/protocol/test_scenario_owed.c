@@ -174,3 +174,30 @@ SCENARIO(an_adopter_learns_the_epoch, "0(5(1(3,6)),2(4))")
     CU_ASSERT_EQUAL(sim_waiting(sim, 0), 0);
     CHECK_IS(sim_sync_now(sim, stream), 0);
 }
+
+/* PROTOCOL 18.8: the answer of 3, which has left, waits in 1 for that of 5 when 1
+ * dies. 5 has sent nothing and so has nothing to say. */
+static void lose_answer(const char *tree)
+{
+    struct sim *sim = sim_launch(tree);
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_send_int(sim, 3, stream, 1);
+    CHECK_OK(sim_shutdown(sim, 3));
+    sim_run(sim, 50);
+    expect_told(sim, BACKEND_LOST, 1, 3);
+    sim_crash(sim, 1);
+    sim_run(sim, 500);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_end(sim);
+}
+
+TEST(a_member_that_is_left_says_nothing_of_others)
+{
+    lose_answer("0(1(3,5),2(4))");
+    lose_answer("0(1(6(3),5),2(4))");
+    lose_answer("0(6(1(3,5)),2(4))");
+}
