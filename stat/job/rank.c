@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/hash.h"
 #include "stat/job/environment.h"
 #include "stat/tree/tasks.h"
 #include "stat/walk/thread.h"
@@ -65,16 +66,6 @@ static bool read_number(uint32_t *number, const char *text, uint32_t max)
     return true;
 }
 
-/* Compute FNV-1a, continuing from `hash`. */
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    if (hash == 0)
-        hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* The ranks in an environment, by launcher. */
 struct environment {
     struct rank ranks[RANK_SOURCES];
@@ -109,7 +100,7 @@ static void read_line(void *arg, const char *line)
                 rank->size = number;
             text = value_in(line, variables[source].job[i]);
             if (text) /* a sum, since variables are in any order */
-                rank->job += hash_text(i + 1, text);
+                rank->job += hash_bytes(i + 1, text, strlen(text));
         }
     }
 }
@@ -226,7 +217,8 @@ bool rank_of_step(struct rank *rank,
 {
     *rank = (struct rank){.source = RANK_SLURM,
                           .number = number,
-                          .job = hash_text(1, job) + hash_text(2, step)};
+                          .job = hash_bytes(1, job, strlen(job)) +
+                                 hash_bytes(2, step, strlen(step))};
     return number < TASKS_MAX;
 }
 

@@ -24,9 +24,8 @@ struct evidence {
     bool polled;     /* it woke up, but sleeps in a call with a time-out: at the
                         same place again, it has not moved */
     enum weight weight;
-    const struct frame
-        *frames; /* it polls, and was met outside of its call: its
-                                   place is this stack of an earlier sample;
-                                   borrowed; NULL: it is where it is */
+    /* It polls, and was met outside of its call: its place is this stack of an
+     * earlier sample; borrowed. NULL: it is where it is. */
+    const struct frame *frames;
     size_t count;
 };

@@ -5,26 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/hash.h"
+
 void loop_fini(struct loop *loop)
 {
     free(loop->frames);
     *loop = (struct loop){.frames = NULL};
 }
 
-/* The FNV-1a hash of bytes, continuing from `hash`. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* A hash of these frames; never 0. */
 static uint64_t hash_frames(const struct frame *frames, size_t count)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = HASH_EMPTY;
 
     for (size_t i = 0; i < count; i++) {
         const char *const texts[] = {frames[i].function, frames[i].file,

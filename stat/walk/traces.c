@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/hash.h"
 #include "stat/intern.h"
 #include "stat/list.h"
 #include "stat/table.h"
@@ -234,17 +235,13 @@ static int spot_keep_tids(struct spot *spot)
     return 0;
 }
 
-/* The FNV-1a hash of the first `count` places of a stack. */
+/* The hash of the first `count` places of a stack. */
 static uint64_t places_hash(const struct stack *stack, size_t count)
 {
-    const unsigned char *bytes = (const unsigned char *)stack->places;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
     if (count > stack->count)
         count = stack->count;
-    for (size_t i = 0; i < count * sizeof(stack->places[0]); i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    return hash_bytes(HASH_EMPTY, stack->places,
+                      count * sizeof(stack->places[0]));
 }
 
 int traces_add_thread(struct traces *traces,
