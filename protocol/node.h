@@ -431,7 +431,8 @@ uint32_t node_depth(const struct node *node);
 uint32_t node_patience_ms(const struct node *node);
 
 /* The internal nodes at the front-end, once the tree is launched, with those
- * that have joined: rank and address of number `index`; false past the last. Borrowed until the next step. */
+ * that have joined: rank and address of number `index`; false past the last.
+ * Borrowed until the next step. */
 bool node_internal(const struct node *node,
                    size_t index,
                    uint32_t *rank,

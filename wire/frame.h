@@ -85,8 +85,8 @@ enum frame_flag {
     FRAME_WAVES = 1 << 4, /* up: it has a check and a generation (16.2) */
     FRAME_OVER = 1 << 5,  /* up: the end of an epoch (16.10) */
     FRAME_ASK = 1 << 6,   /* up: FINAL is wanted at once (16.5) */
-    FRAME_SOME =
-        FRAME_LATE, /* down: its payload ends with destinations (10.7) */
+    /* down: its payload ends with destinations (10.7) */
+    FRAME_SOME = FRAME_LATE,
     FRAME_VOID = FRAME_ASK, /* in streams of totals, which have no FINAL, and
                                never sent: a total covers it (17.3) */
 };
