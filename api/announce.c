@@ -37,6 +37,8 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_ENDED;
     case TELL_REDO:
         return COP_EVENT_REDO;
+    case TELL_VIEW:
+        return COP_EVENT_VIEW;
     case TELL_LAUNCHED:
     case TELL_LAUNCH_FAILED:
     case TELL_OPENED:
@@ -125,6 +127,14 @@ void announce(struct cop_network *network, const struct action *news)
         event.epoch = (uint32_t)(news->sequence >> PACKET_WAVE_BITS);
         event.wave = news->sequence & PACKET_WAVE_MASK;
         event.members = (uint32_t)news->code;
+    }
+    if (news->tell == TELL_VIEW) {
+        event.view = news->sequence;
+        event.view_us = (uint64_t)news->code;
+        snprintf(sentence, sizeof(sentence),
+                 "every back-end has view %llu after %.1f ms",
+                 (unsigned long long)event.view, (double)event.view_us / 1000);
+        text = sentence;
     }
     if (news->adoption) {
         event.parent = news->adoption->parent;

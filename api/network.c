@@ -275,6 +275,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_FILTER_ERROR:
     case TELL_NODE_REFUSED:
     case TELL_REDO:
+    case TELL_VIEW:
         break;
     }
     announce(network, news);

@@ -316,6 +316,7 @@ int bootstrap_launch(struct bootstrap **out,
     bootstrap->next_rank = topology_count(topology);
     bootstrap->attach = !launch->backend_argv;
     bootstrap->allow_injection = launch->allow_injection;
+    bootstrap->views = launch->views;
     bootstrap->missing = launch->missing;
     bootstrap->assembled = launcher->is_assembling;
     if (bootstrap->assembled)

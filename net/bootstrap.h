@@ -36,6 +36,7 @@ struct bootstrap {
     uint32_t next_rank;   /* front-end: first rank for nodes that join */
     bool attach;          /* back-ends attach; none is started */
     bool allow_injection; /* faults may be injected */
+    bool views;           /* front-end: it sends views */
     enum cop_missing missing;
     bool loopback;        /* all hosts are local */
     bool assembled;       /* agents start the nodes (PROTOCOL 12.5) */

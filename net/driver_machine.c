@@ -50,6 +50,7 @@ int driver_machine_make(struct driver *driver, const char *address)
         .next_rank = bootstrap->next_rank,
         .attach = bootstrap->attach,
         .allow_injection = bootstrap->allow_injection,
+        .views = bootstrap->views,
         .tree = bootstrap->role == NODE_FRONTEND ? subtree : NULL,
         .missing = bootstrap->missing,
         .times = bootstrap->times,

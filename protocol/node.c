@@ -53,6 +53,8 @@ int node_new(struct node **out, const struct node_config *config)
     node->next_stream = 1;
     node->attached = config->rank == RANK_NONE;
     node->filter.deadline_ms = UINT64_MAX;
+    node->views.number = node->views.stable = 1;
+    node->views.enabled = config->views;
     node->times = config->times;
     node->heal.algorithm = config->algorithm;
     node->budget = config->budget ? config->budget : LIMIT_STREAM_BUDGET;
@@ -107,6 +109,7 @@ void node_free(struct node *node)
     node_free_spare(node);
     ranks_fini(&node->lost);
     ranks_fini(&node->astray);
+    view_fini(node);
     free(node);
 }
 
@@ -321,6 +324,7 @@ static void node_beat(struct node *node)
     farewell_beat(node);
     fan_out_beat(node);
     heartbeat_beat(node);
+    view_beat(node);
 }
 
 static void check_streams(struct node *node)
@@ -461,6 +465,7 @@ static int dispatch_event(struct node *node, const struct event *event)
         return 0;
     case EVENT_CLOCK:
         recovery_clock(node);
+        view_clock(node);
         return 0;
     case EVENT_UNREACHABLE:
         if (node->role == NODE_FRONTEND)
@@ -534,6 +539,9 @@ static void do_due(struct node *node)
         case DUE_SUSPICION:
             suspect_update(node);
             break;
+        case DUE_VIEW:
+            view_update(node);
+            break;
         }
     }
 }
@@ -555,7 +563,7 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
         node->due |= DUE_END;
     if (node->due != 0)
         do_due(node);
-    out->exact = node->recovering != RECOVERY_NOT;
+    out->exact = node->recovering != RECOVERY_NOT || node->views.sent_count > 0;
     node->out = NULL;
     if (node->failed) {
         out->failed = true;

@@ -53,6 +53,7 @@ struct node_config {
     uint32_t next_rank;   /* front-end: the first rank for joiners */
     bool attach;          /* front-end: ready without any back-end */
     bool allow_injection; /* failures may be injected (PROTOCOL 15.6) */
+    bool views;           /* front-end: send views (21) */
     const struct topology
         *tree; /* front-end: the launched tree; kept; or NULL */
     struct cop_times times;
@@ -255,6 +256,9 @@ enum tell_type {
                             packets were withheld since the last sync (4.3b) */
     TELL_LOSSY,          /* stream, rank: the lost parent or child, sequence:
                             the last epoch of which a packet may be lost */
+    TELL_VIEW,           /* front-end: sequence: this view is stable; code: the
+                            microseconds since the first change in it was learnt,
+                            at most INT_MAX */
     TELL_REDO,           /* front-end: stream, sequence: the wave that is not
                             whole; rank: the generation that begins; code: the
                             members that are expected in it */
@@ -379,6 +383,13 @@ const struct ranks *node_losers(const struct node *node, uint32_t stream);
 /* Front-end: whether the filters of all nodes are recoverable, as the opening
  * of `stream` has proved (9.4). Others: whether their own is. */
 bool node_is_recoverable(const struct node *node, uint32_t stream);
+
+/* The number of the last view that is known here, and of the last one that is
+ * known to be stable (21). Front-end: the ranks in it, borrowed until the next
+ * step; NULL: it sends no views. */
+uint64_t node_view(const struct node *node,
+                   uint64_t *stable,
+                   const struct ranks **ranks);
 
 /* Whether downward packets on `stream` can be replayed (5.5). */
 bool node_is_replayable(const struct node *node, uint32_t stream);

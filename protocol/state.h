@@ -57,7 +57,8 @@ struct peer {
  * names joiners: they are in none of the waves that are sent again. A total is
  * packed when the markers have passed, as it says what is settled. The states
  * that recovery waits for may be such totals; so may what the end waits for.
- * Suspicions are last, as they read what all others have changed. */
+ * Suspicions read what all these have changed. A view is last: it has what they
+ * find. */
 enum due {
     DUE_FAILURE = 1,    /* streams: too many redos (16.13) */
     DUE_REDO = 2,       /* streams: a wave cannot become whole (16.7) */
@@ -66,6 +67,7 @@ enum due {
     DUE_RECOVERY = 16,  /* an orphan's states may have gone up (6.7) */
     DUE_END = 32,       /* this node may end now (11.4, 11.6) */
     DUE_SUSPICION = 64, /* front-end: paths may have changed (6.8) */
+    DUE_VIEW = 128,     /* front-end: a view may be due, or stable (21) */
 };
 
 struct node {
@@ -144,6 +146,7 @@ struct node {
     struct ranks lost;     /* given up, for good (11.2) */
     struct ranks astray; /* front-end: given up, or without a path at SHUTDOWN,
                               and not known to have ended (11.4) */
+    struct views views;
     uint64_t takes;
     uint64_t receive_at; /* takes at the last receive from any stream */
     uint32_t markers;    /* streams with a marker that waits */

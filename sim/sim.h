@@ -70,6 +70,7 @@ struct sim_config {
     uint32_t budget;    /* windows of a stream at a node; 0: a real node's */
     uint32_t next_rank; /* first rank for joiners; 0: after the tree's */
     bool allow_injection;
+    bool views;
     bool own_addresses; /* nodes have different addresses, as on a cluster */
     bool agents; /* agents start the nodes: the front-end is told of each end,
                     at once (12.5) */

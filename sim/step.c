@@ -483,6 +483,7 @@ void world_start(struct sim *sim, struct world_node *node)
         .next_rank = sim->config.next_rank ? sim->config.next_rank
                                            : tree_next_rank(&sim->tree),
         .allow_injection = sim->config.allow_injection,
+        .views = sim->config.views && node->role == NODE_FRONTEND,
         .missing = sim->config.missing,
         .times = sim->config.times,
         .algorithm = sim->config.algorithm,

@@ -25,6 +25,7 @@ static const char *const tell_names[] = {
     [TELL_LOSSY] = "lossy",
     [TELL_STATE] = "state",
     [TELL_REDO] = "redo",
+    [TELL_VIEW] = "view",
     [TELL_CLOSED] = "closed",
     [TELL_NODE_SUSPECTED] = "node suspected",
     [TELL_NODE_BACK] = "node back",
@@ -50,6 +51,7 @@ static const char *const control_names[] = {
     [CONTROL_REDO] = "redo",
     [CONTROL_LEFT] = "left",
     [CONTROL_ENDING] = "ending",
+    [CONTROL_VIEW] = "view",
 };
 
 static const struct {
@@ -386,6 +388,9 @@ void world_trace_tell(struct sim *sim,
                  " %u of stream %u from %" PRIu64 ".%" PRIu64, tell->rank,
                  tell->stream, tell->sequence >> PACKET_WAVE_BITS,
                  tell->sequence & PACKET_WAVE_MASK);
+        break;
+    case TELL_VIEW:
+        snprintf(what, sizeof(what), " %" PRIu64, tell->sequence);
         break;
     case TELL_LOSSY:
         snprintf(what, sizeof(what), " stream %u, link to %u", tell->stream,

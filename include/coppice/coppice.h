@@ -99,6 +99,9 @@ struct cop_launch {
     const char *commnode_hosts; /* host list for the commnodes of the shape
                                    "each:F", in turn; NULL: the first host of
                                    those below each */
+    bool views;                 /* number the sets of nodes that are in: see
+                   cop_network_view(). One packet more goes down for each change
+                   of the set */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
 
@@ -257,6 +260,8 @@ enum cop_event_type {
     COP_EVENT_NODE_JOINED, /* `rank`, a commnode, has joined the tree: it adopts
                               like the launched ones. `text` says below which
                               node it is */
+    COP_EVENT_VIEW,        /* every back-end has view number `view`: see
+                       cop_network_view() */
 };
 
 /* The duration of an orphan's recovery, in microseconds of its own clock: the
@@ -306,8 +311,24 @@ struct cop_event {
     uint32_t members;
     /* of COP_EVENT_STREAM_LOSSY: */
     uint32_t withheld;
+    /* of COP_EVENT_VIEW: */
+    uint64_t view;
+    uint64_t view_us; /* since the front-end has learnt of the first change in
+                         it */
 };
 #define COP_EVENT_INIT COP_INIT(cop_event)
+
+/* Which nodes are in: a set of ranks with a number. */
+struct cop_view {
+    size_t size;
+    uint64_t number; /* of the last view that this node knows; 1: the launch */
+    uint64_t stable; /* of the last one of which this node knows that every
+                        back-end has it */
+    uint32_t *ranks; /* front-end: those in view `number`, ascending; free() it.
+                        NULL elsewhere */
+    size_t rank_count;
+};
+#define COP_VIEW_INIT COP_INIT(cop_view)
 
 /* A node left out of the launch. */
 struct cop_absentee {
@@ -408,6 +429,22 @@ COP_API int cop_network_receive(struct cop_network *network,
 COP_API int cop_network_event(struct cop_network *network,
                               struct cop_event *event,
                               int timeout_ms);
+
+/* Tell the view that this node knows, without a message (PROTOCOL 21). A view
+ * has the front-end, the commnodes that are not lost, and the back-ends that have
+ * entered and are neither lost nor have left. When the set changes, the front-end
+ * numbers a new one, which reaches each node in the same order as everything that
+ * opens streams and adds and removes members. Changes that come before the last
+ * view is stable, and within a heartbeat of it, make one view together.
+ *
+ * A back-end learns that a view is stable with a later one only; the front-end
+ * gets COP_EVENT_VIEW. Without `views` of cop_launch the number stays 1.
+ *
+ * Returns 0, -EOPNOTSUPP at a front-end that was launched without `views`,
+ * -EINVAL if `view` is not initialised with COP_VIEW_INIT, -ENOMEM, or -EPERM in
+ * a forked child. */
+COP_API int cop_network_view(struct cop_network *network,
+                             struct cop_view *view);
 
 /* The stream with number `id`, as in an event; NULL if there is none (any
  * more). Borrowed from the network. */

@@ -174,6 +174,7 @@ void suspect_certain(struct node *node, uint32_t rank, const char *text)
         return;
     told->lost = true;
     node->due |= DUE_SUSPICION;
+    view_changed(node);
     if (!node->closing)
         node_tell(node, TELL_NODE_LOST, rank, 0, text);
     record_tell(node, rank, incarnation_of(node, rank), TABLE_FAILED, text);
@@ -201,6 +202,7 @@ void suspect_joined(struct node *node, uint32_t rank)
     if (told) /* no report tells of this incarnation */
         told->incarnation = JOINED_INCARNATION;
     node_tell(node, TELL_NODE_JOINED, rank, 0, NULL);
+    view_changed(node);
 }
 
 void suspect_refuted(struct node *node, uint32_t rank)

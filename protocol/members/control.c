@@ -17,6 +17,7 @@
 #define LOST_FORMAT       "%aud"
 #define FAIL_FORMAT       "%ud"
 #define REDO_FORMAT       "%ud %ud %uld"
+#define VIEW_FORMAT       "%uld %uld"
 
 /* OPEN has `grow`, the stream's kind and `compensates` in one byte. */
 #define OPEN_GROWS       1
@@ -138,6 +139,9 @@ int control_encode(const struct control *control, struct frame *out)
     case CONTROL_REDO:
         return packet_pack(&out->payload, REDO_FORMAT, control->stream,
                            control->generation, control->after);
+    case CONTROL_VIEW:
+        return packet_pack(&out->payload, VIEW_FORMAT, control->view,
+                           control->stable);
     }
     return 0;
 }
@@ -256,6 +260,14 @@ static int decode_lost(struct cop_packet *packet, struct control *control)
     return r < 0 ? r : ranks_from_pairs(&control->ranks, pairs, count);
 }
 
+static int decode_view(struct cop_packet *packet, struct control *control)
+{
+    int r = cop_packet_unpack(packet, VIEW_FORMAT, &control->view,
+                              &control->stable);
+
+    return r == 0 && control->stable > control->view ? -EBADMSG : r;
+}
+
 static int decode_packet(struct cop_packet *packet, struct control *control)
 {
     switch (control->type) {
@@ -279,6 +291,8 @@ static int decode_packet(struct cop_packet *packet, struct control *control)
     case CONTROL_REDO:
         return cop_packet_unpack(packet, REDO_FORMAT, &control->stream,
                                  &control->generation, &control->after);
+    case CONTROL_VIEW:
+        return decode_view(packet, control);
     }
     return -EBADMSG;
 }
@@ -289,7 +303,7 @@ int control_decode(const struct frame *frame, struct control *out)
     struct cop_packet *packet = NULL;
     int r;
 
-    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_ENDING)
+    if (frame->tag < CONTROL_OPEN || frame->tag > CONTROL_VIEW)
         return -EBADMSG;
     control.type = (enum control_type)frame->tag;
     r = packet_open(&packet, frame->payload);

@@ -19,6 +19,7 @@ enum control_type {
     CONTROL_REDO,   /* stream, generation, after: the last final wave */
     CONTROL_LEFT,   /* ranks: as LOST, and their totals are kept (17.7) */
     CONTROL_ENDING, /* ranks: to be killed by their starters (11.4) */
+    CONTROL_VIEW,   /* view, stable (21) */
 };
 
 /* One control packet. Caller's storage; all zero is empty. */
@@ -28,6 +29,8 @@ struct control {
     uint32_t stream;
     uint64_t after; /* takes effect after this packet of `stream` (3.1b) */
     uint32_t generation;
+    uint64_t view;   /* its number ... */
+    uint64_t stable; /* ... and that of the last one that was stable then */
     struct payload *parameters;
     struct ranks ranks; /* ENTER: the joiners; LOST, LEFT: the lost back-ends;
                            ENDING: the suspects */

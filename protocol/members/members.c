@@ -147,8 +147,10 @@ void member_give_up(struct node *node,
     observer_given_up(node, &control.ranks, text);
     while ((rank = ranks_after(&control.ranks, rank)) != RANK_NONE)
         node_tell(node, TELL_BACKEND_LOST, rank, 0, text);
-    if (control.ranks.count > 0)
+    if (control.ranks.count > 0) {
         zero_send(node, &control);
+        view_changed(node);
+    }
     control_fini(&control);
     cover_update(node);
 }
@@ -339,6 +341,7 @@ static void admit_joined(struct node *node, const struct ranks *joined)
              control.stream_count);
     while ((rank = ranks_after(joined, rank)) != RANK_NONE)
         node_tell(node, TELL_BACKEND_JOINED, rank, 0, text);
+    view_changed(node);
     control_fini(&control);
 }
 

@@ -21,6 +21,28 @@ struct uncovered {
     bool limbo; /* for failure_timeout or longer */
 };
 
+/* A view that is not known to be stable. */
+struct view_sent {
+    uint64_t number;
+    uint64_t packet;   /* its number on stream 0 */
+    uint64_t since_us; /* the front-end has learnt of the first change then */
+};
+
+/* Views (21). The launch makes view 1, of which no packet is sent. */
+struct views {
+    uint64_t number; /* of the last one that is known here */
+    uint64_t stable; /* of the last one that is known to be stable */
+    /* front-end */
+    bool enabled;           /* they are sent */
+    bool changed;           /* something has changed since the last one ... */
+    bool clocked;           /* ... and `since_us` was read for it */
+    uint64_t since_us;      /* the first of these changes */
+    uint64_t sent_ms;       /* the last one was sent */
+    struct view_sent *sent; /* those that are not stable yet */
+    size_t sent_count;
+    struct ranks ranks; /* in the last one */
+};
+
 /* ---- members.c ---- */
 
 /* peer->below has shrunk: remove from the branch of every stream the members
@@ -132,6 +154,30 @@ void snapshot_refresh(struct node *node,
  * that lack earlier control packets are sent a snapshot too. `frame` is
  * borrowed. Returns 0 or an error as in intake.c. */
 int snapshot_take(struct node *node, const struct frame *frame);
+
+/* ---- view.c (21) ---- */
+
+/* Front-end: the launch is complete, with the nodes of view 1. */
+void view_begin(struct node *node);
+
+/* Front-end: a node has come, or is gone for good. */
+void view_changed(struct node *node);
+
+/* Front-end: the answer to ACTION_CLOCK. */
+void view_clock(struct node *node);
+
+/* Front-end: tell which views are stable, and send one if it is time. Called
+ * when something has changed, and when stream 0 may be stable further. */
+void view_update(struct node *node);
+
+/* Front-end: a heartbeat has passed. */
+void view_beat(struct node *node);
+
+/* Handle VIEW. */
+void view_take(struct node *node, const struct control *control);
+
+/* Free what the views hold. */
+void view_fini(struct node *node);
 
 /* ---- zero.c: stream 0 (3.1) ---- */
 

@@ -85,6 +85,11 @@ void snapshot_send(struct node *node, struct peer *peer)
         send_unnumbered(
             node, peer,
             &(struct control){.type = CONTROL_LOST, .ranks = node->lost});
+    if (node->views.number > 1)
+        send_unnumbered(node, peer,
+                        &(struct control){.type = CONTROL_VIEW,
+                                          .view = node->views.number,
+                                          .stable = node->views.stable});
     for (size_t i = 1; i < node->stream_count; i++) {
         if (!is_in_snapshot(node->streams[i], peer) ||
             node->streams[i]->opened_at > snapshot.number)

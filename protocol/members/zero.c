@@ -113,6 +113,9 @@ static int zero_apply(struct node *node,
     case CONTROL_FAIL:
         failure_take(node, control->stream);
         return 0;
+    case CONTROL_VIEW:
+        view_take(node, control);
+        return 0;
     }
     return 0;
 }

@@ -377,6 +377,8 @@ static void settle_update_root(struct node *node, struct stream *stream)
         claim.recoverable && (proves || stream->root->recoverable);
     if (ranks_cover(&claim.members, &stream->definition.members))
         downward_set_stable(node, stream, claim.received);
+    if (node->views.sent_count > 0 && stream->definition.id == 0)
+        node->due |= DUE_VIEW;
     claim_fini(&claim);
 }
 

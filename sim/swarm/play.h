@@ -37,6 +37,7 @@ struct swarm {
     bool skips;  /* nodes that do not start are skipped */
     bool launched;
     bool launch_failed;
-    bool over; /* no more checks */
+    bool over;     /* no more checks */
+    uint64_t view; /* the last one that was reported to be stable */
     bool crash;
 };

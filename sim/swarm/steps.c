@@ -7,6 +7,7 @@
 
 #include "sim/swarm/absence.h"
 #include "sim/swarm/faults.h"
+#include "sim/swarm/views.h"
 
 /* The longest wait in virtual time: giving up one member takes a minute, and
  * some may follow one another. */
@@ -55,6 +56,13 @@ static bool is_whole(const struct swarm *swarm)
     return !lack;
 }
 
+static bool has_views(const struct swarm *swarm)
+{
+    char *lack = views_lack(swarm->sim);
+    free(lack);
+    return !lack;
+}
+
 static bool is_told(const struct swarm *swarm)
 {
     return traffic_is_told(&swarm->traffic, swarm->sim);
@@ -90,10 +98,12 @@ static int wait_for(struct swarm *swarm,
 
         if (now_ms > from_ms + (swarm->traffic.is_rated ? SWARM_SLOW_WAIT_MS
                                                         : SWARM_WAIT_MS)) {
-            char *lack = done == is_whole
-                             ? healing_lack(&swarm->healing, swarm->sim)
-                             : NULL;
+            char *lack = NULL;
 
+            if (done == is_whole)
+                lack = healing_lack(&swarm->healing, swarm->sim);
+            else if (done == has_views)
+                lack = views_lack(swarm->sim);
             sim_fail(swarm->sim, "it sticks: %s%s%s", what, lack ? ": " : "",
                      lack ? lack : "");
             free(lack);
@@ -354,7 +364,8 @@ static int converge(struct swarm *swarm)
     traffic_hush(&swarm->traffic);
     /* What a leaver had sent may be late: the second sync says so. */
     if (wait_for(swarm, is_whole, "healing") < 0 || sync_all(swarm) < 0 ||
-        wait_for(swarm, is_left, "leaving") < 0 || sync_all(swarm) < 0)
+        wait_for(swarm, is_left, "leaving") < 0 || sync_all(swarm) < 0 ||
+        wait_for(swarm, has_views, "views") < 0)
         return -EIO;
     if (swarm->faulty)
         healing_check(&swarm->healing, swarm->sim);

@@ -9,6 +9,7 @@
 #include "sim/swarm/detection.h"
 #include "sim/swarm/play.h"
 #include "sim/swarm/steps.h"
+#include "sim/swarm/views.h"
 #include "wire/limits.h"
 #include "wire/messages.h"
 
@@ -55,6 +56,8 @@ static void watch_told(struct sim *sim,
     traffic_told(&swarm->traffic, sim, index, tell);
     if (index > 0)
         return;
+    if (tell->tell == TELL_VIEW && !swarm->over)
+        views_told(sim, tell, &swarm->view);
     if (tell->tell == TELL_NODE_REFUSED && tell->text && *tell->text)
         ranks_add(&swarm->refused, tell->rank, tell->rank);
     swarm->joined_count += tell->tell == TELL_BACKEND_JOINED;
@@ -282,6 +285,7 @@ static int run_world(const struct schedule *schedule,
         .fragment_percent = schedule->fragment_percent,
         .start_max_ms = schedule->start_max_ms,
         .trace = trace ? SIM_TRACE_ALL : 0,
+        .views = views_enabled(schedule->seed),
     };
     struct swarm *swarm = memory_new(sizeof(*swarm));
     int r;
@@ -306,6 +310,7 @@ static int run_world(const struct schedule *schedule,
     if (swarm->skips)
         config.missing = COP_MISSING_SKIP;
     swarm->schedule = schedule;
+    swarm->view = 1;
     swarm->tally = &out->tally;
     r = sim_new(&swarm->sim, schedule->tree, &config);
     if (r == 0) {

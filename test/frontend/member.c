@@ -376,6 +376,19 @@ static bool obey_more(struct cop_network *network,
     }
 }
 
+/* Its view. It has no list of ranks. */
+static void send_view(struct cop_network *network,
+                      struct cop_stream *stream,
+                      int tag)
+{
+    struct cop_view view = COP_VIEW_INIT;
+
+    if (cop_network_view(network, &view) < 0 || view.ranks ||
+        view.stable > view.number)
+        errx(1, "a back-end does not know its view");
+    cop_stream_send(stream, tag, "%d", (int)view.number);
+}
+
 /* Obey one packet. Returns false at the end. */
 static bool obey(struct cop_network *network,
                  struct cop_stream *stream,
@@ -394,6 +407,9 @@ static bool obey(struct cop_network *network,
         break;
     case TAG_RANK:
         cop_stream_send(stream, tag, "%d", (int)cop_network_rank(network));
+        break;
+    case TAG_VIEW:
+        send_view(network, stream, tag);
         break;
     case TAG_PID:
         cop_stream_send(stream, tag, "%d", (int)getpid());

@@ -39,6 +39,7 @@ enum {
     TAG_CODES,  /* "%d": "%ad", the results of receive, send, flush and settle
                    on the stream of that number, once receive returns one */
     TAG_SAY,    /* "%ac": it writes these bytes to the socket of its parent */
+    TAG_VIEW,   /* "": "%d", the number of the view that it knows */
     TAG_SPOUT,  /* "": it settles, then sends "%d", 1, until the stream ends */
 };
 

@@ -233,3 +233,74 @@ TEST(a_bad_session_file_is_no_way_in)
     check_turned_away(session.path, "cannot join the network: ");
     drop_session(&session);
 }
+
+/* Check that the front-end has view `number` with `count` ranks, and not `without`,
+ * and that every back-end knows it. */
+static void check_view(struct cop_network *network,
+                       struct cop_stream *least,
+                       uint64_t number,
+                       size_t count,
+                       uint32_t without)
+{
+    struct cop_view view = COP_VIEW_INIT;
+
+    CHECK_OK(cop_network_view(network, &view));
+    CU_ASSERT_EQUAL(view.number, number);
+    CU_ASSERT_EQUAL(view.stable, number);
+    CU_ASSERT_EQUAL_FATAL(view.rank_count, count);
+    for (size_t i = 0; i < count; i++) {
+        CU_ASSERT(i == 0 || view.ranks[i] > view.ranks[i - 1]);
+        CU_ASSERT_NOT_EQUAL(view.ranks[i], without);
+    }
+    free(view.ranks);
+    CHECK_OK(cop_stream_send(least, TAG_VIEW, ""));
+    CU_ASSERT_EQUAL(tree_receive(least, NULL), (int)number);
+}
+
+/* The launch is a view, the death of a commnode makes the next one, a joiner the
+ * third. Each event says how long it took until all back-ends had it. */
+TEST(views_say_who_is_in)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_stream *stream;
+    struct cop_event event = COP_EVENT_INIT;
+    struct cop_view wrong = {.size = 3};
+    pid_t commnodes[NODES_MAX];
+    uint32_t rank;
+    struct session session;
+
+    launch.views = true;
+    network = tree_launch_as(launch, "2x2", NULL);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "min");
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 2);
+    make_session(&session, network);
+    check_view(network, stream, 1, 7, 7);
+    CHECK_OK(kill(commnodes[0], SIGKILL));
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_LOST, &event));
+    rank = event.rank;
+    CHECK_OK(tree_await(network, COP_EVENT_VIEW, &event));
+    CU_ASSERT_EQUAL(event.view, 2);
+    CU_ASSERT(event.view_us > 0);
+    tree_check_says(event.text, "every back-end has view 2 after ");
+    check_view(network, stream, 2, 6, rank);
+    join(network, &session, &rank);
+    CHECK_OK(tree_await(network, COP_EVENT_VIEW, &event));
+    check_view(network, stream, 3, 7, rank + 1);
+    CHECK_IS(cop_network_view(network, &wrong), -EINVAL);
+    tree_end(network);
+    drop_session(&session);
+}
+
+/* Without `views` there are none, and a back-end knows only the launch. */
+TEST(there_are_no_views_unless_asked_for)
+{
+    struct cop_network *network = tree_launch("2x2");
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "max");
+    struct cop_view view = COP_VIEW_INIT;
+
+    CHECK_IS(cop_network_view(network, &view), -EOPNOTSUPP);
+    CHECK_OK(cop_stream_send(stream, TAG_VIEW, ""));
+    CU_ASSERT_EQUAL(tree_receive(stream, NULL), 1);
+    tree_end(network);
+}

@@ -453,14 +453,16 @@ static void make_control(struct play *play, struct frame *frame)
         .type = (enum control_type)(1 + what % 6),
         .stream = byte(&play->in) % STREAMS,
         .after = number(&play->in),
+        .generation = what,
+        .view = what,
     };
 
     if (what >= 0xf0)
         control.type = what == 0xff   ? CONTROL_LEFT
                        : what == 0xfe ? CONTROL_ENDING
+                       : what == 0xfd ? CONTROL_VIEW
                        : what & 1     ? CONTROL_REDO
                                       : CONTROL_FAIL;
-
     if (control.type == CONTROL_OPEN) {
         make_definition(play, &control.definition);
         control.definition.id = control.stream;
@@ -473,8 +475,8 @@ static void make_control(struct play *play, struct frame *frame)
         control.starts = calloc(1, sizeof(*control.starts));
         control.markers = calloc(1, sizeof(*control.markers));
         control.epochs = calloc(1, sizeof(*control.epochs));
-        must(control.streams && control.starts && control.markers &&
-             control.epochs);
+        must(control.streams && control.starts);
+        must(control.markers && control.epochs);
         control.streams[0] = control.stream;
         control.starts[0] = number(&play->in);
         control.markers[0] = number(&play->in);
@@ -482,8 +484,6 @@ static void make_control(struct play *play, struct frame *frame)
     } else if (control.type == CONTROL_LOST || control.type == CONTROL_LEFT ||
                control.type == CONTROL_ENDING) {
         some_ranks(play, &control.ranks);
-    } else if (control.type == CONTROL_REDO) {
-        control.generation = (uint32_t)number(&play->in);
     }
     must(control_encode(&control, frame) == 0);
     frame->sequence = number(&play->in);

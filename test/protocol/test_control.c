@@ -135,6 +135,26 @@ TEST(an_opening_comes_back)
     control_fini(&back);
 }
 
+/* PROTOCOL 21.1: no later view than the last one is stable. */
+TEST(a_view_comes_back)
+{
+    struct control control = {.type = CONTROL_VIEW,
+                              .view = UINT64_C(1) << 40,
+                              .stable = UINT64_C(1) << 39};
+    struct control back = {0};
+    struct frame frame;
+
+    CHECK_OK(control_encode(&control, &frame));
+    CHECK_OK(control_decode(&frame, &back));
+    CU_ASSERT(back.type == CONTROL_VIEW && back.view == control.view &&
+              back.stable == control.stable);
+    frame_fini(&frame);
+    control.stable = control.view + 1;
+    CHECK_OK(control_encode(&control, &frame));
+    CHECK_IS(control_decode(&frame, &back), -EBADMSG);
+    frame_fini(&frame);
+}
+
 /* `grow`, the kind and `compensates` share a byte. Unknown kinds are refused,
  * and so is compensation of any stream except a plain one. */
 TEST(the_kind_of_a_stream_comes_back)

@@ -196,6 +196,10 @@ DEFECT(keeps_too_much,
        machine(sim, index)->streams[1]->definition.keep = UINT64_MAX)
 DEFECT(lost_untold, TELLS(NODE_LOST), return SIM_DROP)
 DEFECT(lost_twice, TELLS(NODE_LOST), return SIM_TWICE)
+DEFECT(has_no_view, TELLS(NODE_LOST), action->tell = TELL_VIEW;
+       action->sequence = 2)
+DEFECT(views_twice, TELLS(VIEW), return SIM_TWICE)
+DEFECT(forgets_a_view, TELLS(VIEW), ranks_fini(&machine(sim, 0)->views.ranks))
 DEFECT(lost_nobody, TELLS(NODE_LOST), action->rank = 99)
 DEFECT(suspected_twice, TELLS(NODE_SUSPECTED), return SIM_TWICE)
 DEFECT(lost_in_error, TELLS(NODE_SUSPECTED), action->tell = TELL_NODE_LOST)
@@ -364,6 +368,7 @@ struct oracle_case {
     const char *expected; /* a part of the oracle's message */
 };
 
+#define VIEWS        "seed 8\ntree 0(1(3,4),2(5,6))\ndelay 1 3\nfragment 20\nstart 5\n"
 #define KILL1        "+20 kill node=1 in=0\n"
 #define SKIP         CALM "+0 skip\n"
 #define ABSENT(rank) "+0 absent node=" rank " hangs=0\n"
@@ -521,6 +526,11 @@ static const struct oracle_case cases[] = {
      "the report has no reason"},
     {CALM VALUES KILL1 SYNC, lost_twice, 0,
      "reports 1 after it was reported lost"},
+    {VIEWS VALUES KILL1 SYNC, has_no_view, 0,
+     "view 2 is stable, and 3 does not have it"},
+    {VIEWS VALUES KILL1 SYNC, views_twice, 0, "view 2 is stable, after 2"},
+    {VIEWS VALUES KILL1 SYNC, forgets_a_view, 0,
+     "views: 0 lives, and is not in view 2"},
     {CALM VALUES "+20 cut node=1 in=0\n" SYNC, suspected_twice, 0,
      "1 was suspected twice"},
     {CALM VALUES "+20 cut node=1 in=0\n" SYNC, lost_in_error, 0,
