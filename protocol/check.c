@@ -105,8 +105,11 @@ static void check_place(struct check *check)
 
     check_that(check, root == (node->rank == 0), "rank %u has role %d",
                node->rank, node->role);
-    check_that(check, !searches || (!root && !node->parent),
-               "it looks for a parent, and is the front-end or has one");
+    check_that(check,
+               !searches || (!root && (!node->parent ||
+                                       node->heal.orphan.phase >= ORPHAN_DIAL)),
+               "it looks for a parent, and is the front-end, or pauses and has "
+               "one");
     check_that(check, root || node->parent || searches || !node->launched,
                "it has no parent, and looks for none");
     check_that(check, node->launched == (node->heal.table != NULL),

@@ -122,6 +122,8 @@ static int take_greeting(struct node *node,
         return node_refuse(node, "there is no such window");
     link_greet(&peer->life);
     peer->granted = greeting.window;
+    if (peer->is_parent && peer != node->parent && node->parent)
+        return 0; /* for later: packets go to the old parent (18.4) */
     for (size_t i = 0; i < node->stream_count; i++) {
         struct stream *stream = node->streams[i];
         struct branch *branch;

@@ -13,7 +13,8 @@ void intake_link_up(struct node *node, const struct event *event)
 {
     struct peer *peer;
 
-    if (node->ended || (event->is_parent && node->parent) ||
+    if (node->ended ||
+        (event->is_parent && node->parent && !move_is_under_way(node)) ||
         (event->is_parent &&
          !record_is_near(node, event->rank, event->incarnation))) {
         node_act(node, ACTION_CLOSE)->link = event->link;
@@ -255,6 +256,8 @@ static int from_parent(struct node *node,
                        struct peer *peer,
                        struct frame *frame)
 {
+    if (peer != node->parent && !move_reads(frame->type))
+        return 0;
     switch (frame->type) {
     case FRAME_DATA:
     case FRAME_MARKER:
@@ -277,7 +280,10 @@ static int from_parent(struct node *node,
     case FRAME_JOINED:
         return join_answered(node, frame);
     case FRAME_END:
-        launch_end(node, "the front-end has ended the network");
+        if (move_is_under_way(node) && peer != node->parent)
+            move_give_up(node); /* only the parent speaks for the network */
+        else
+            launch_end(node, "the front-end has ended the network");
         return 0;
     case FRAME_RECORD:
         return record_take(node, peer, frame);
@@ -288,7 +294,8 @@ static int from_parent(struct node *node,
     case FRAME_ADOPTED:
         return orphan_adopted(node, peer, frame);
     case FRAME_PROBED:
-        return adoption_probed(node, frame);
+        return peer == node->parent ? adoption_probed(node, frame)
+                                    : move_aligned(node, peer, frame);
     case FRAME_EXPEL:
         return member_expel(node, frame);
     case FRAME_SILENCE:

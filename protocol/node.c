@@ -379,7 +379,7 @@ uint64_t node_deadline_ms(const struct node *node)
     if (linked)
         deadline = node_least(deadline,
                               node_least(node->next_beat_ms, node->silence_ms));
-    if (node->recovering != RECOVERY_NOT) /* an orphan */
+    if (node->recovering != RECOVERY_NOT || move_is_under_way(node))
         deadline = node_least(deadline, orphan_deadline_ms(node));
     if (node->status.open || node->status.observer_count > 0)
         deadline = node_least(deadline, status_deadline_ms(node));
@@ -498,6 +498,7 @@ static int dispatch_event(struct node *node, const struct event *event)
     case EVENT_SYNC:
     case EVENT_ENDING:
     case EVENT_SHUTDOWN:
+    case EVENT_MOVE:
         break;
     }
     if (node->ended) {

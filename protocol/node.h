@@ -169,6 +169,7 @@ enum event_type {
     EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it, when
                          all that it has sent is accepted (11.6). Asked again:
                          at once */
+    EVENT_MOVE,       /* rank: ask that node to be the parent instead (18.1) */
 };
 
 struct event {

@@ -62,7 +62,7 @@ static const struct permit {
 static enum sender sender_of(const struct node *node, const struct peer *peer)
 {
     if (peer->is_parent && peer != node->parent)
-        return CANDIDATE;
+        return node->heal.orphan.phase == ORPHAN_ALIGN ? PARENT : CANDIDATE;
     if (peer->is_parent)
         return node->rank == RANK_NONE ? HOST : PARENT;
     if (!peer->ready)

@@ -278,6 +278,9 @@ int request_step(struct node *node, const struct event *event)
         return request_ending(node);
     case EVENT_SHUTDOWN:
         return request_shutdown(node);
+    case EVENT_MOVE:
+        move_begin(node, event->rank);
+        return 0;
     case EVENT_START:
     case EVENT_LINK_UP:
     case EVENT_LINK_DOWN:

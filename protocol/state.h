@@ -22,7 +22,7 @@ struct peer {
     uint32_t slot;        /* index in node->peers */
     uint32_t rank;        /* RANK_NONE while it joins */
     uint32_t incarnation; /* a parent: the latest that it has told */
-    uint32_t height;      /* an orphan: of its subtree */
+    uint32_t height; /* an orphan: of its subtree; a candidate: its depth */
     enum node_role role;
     bool is_parent;
     bool ready;        /* a child: READY has arrived, or it has its rank */
@@ -30,6 +30,7 @@ struct peer {
     bool asking;       /* an orphan that has sent ADOPT */
     bool greeted;      /* the first heartbeat was sent to it */
     bool gave_up;      /* it sent SILENCE: it heard nothing, and lives */
+    bool moving;       /* a child that has another parent yet (18.3) */
     bool asked;        /* a child: it has not answered STATUS ... */
     uint64_t asked_us; /* ... which was sent then */
     uint32_t round_us; /* round trip, as last measured; or ROW_UNKNOWN */

@@ -108,7 +108,8 @@
       F(uint32_t, about, count)                                               \
       F(uint64_t, wave, sequence)                                             \
       F(struct payload *, payload, payload))                                  \
-    /* an orphan asks (8.1); `wish`: ADOPTION_LAST_RESORT, or 0 */            \
+    /* an orphan or a mover asks (8.1); `wish`: ADOPTION_LAST_RESORT,         \
+       ADOPTION_MOVE (18.1), or 0 */                                          \
     M(adopt, FRAME_ADOPT,                                                     \
       F(int32_t, wish, tag)                                                   \
       F(uint32_t, orphan, origin)                                             \
@@ -122,8 +123,10 @@
       F(uint32_t, sender, origin)                                             \
       F(uint32_t, ordinal, count)                                             \
       R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
-    /* asks whether the path reaches the root (8.3); `hops` so far */         \
+    /* asks whether the path reaches the root (8.3); `hops` so far; `align`:  \
+       for a mover that was adopted (18.4) */                                 \
     M(probe, FRAME_PROBE,                                                     \
+      R(int32_t, align, tag, 0, 1)                                            \
       F(uint32_t, orphan, origin)                                             \
       F(uint32_t, incarnation, count)                                         \
       R(uint32_t, hops, sequence, 1, LIMIT_NODES))                            \

@@ -99,7 +99,7 @@ static void adopt_orphan(struct node *node, struct peer *peer)
     for (size_t i = 0; i < node->stream_count; i++)
         adoption_place(node, node->streams[i], peer);
     record_exchange(node, peer);
-    if (peer->role == NODE_COMMNODE)
+    if (peer->role == NODE_COMMNODE && !peer->moving) /* else 18.3 */
         record_tell(node, peer->rank, peer->incarnation, node->rank, NULL);
     for (size_t i = 0; i < node->stream_count; i++)
         settle_update(node, node->streams[i]);
@@ -136,6 +136,7 @@ static void send_probe(struct node *node, struct probe probe, uint32_t hops)
     node->heal.probes[node->heal.probe_count++] = probe;
     node_send(node, node->parent,
               msg_probe_encode(&(struct msg_probe){
+                  .align = probe.align,
                   .orphan = probe.orphan,
                   .incarnation = probe.incarnation,
                   .hops = hops,
@@ -152,8 +153,9 @@ static enum adoption_answer adoption_judge(const struct node *node,
         return ADOPTION_CLOSING;
     if (suspect_is_lost(node, peer->rank))
         return ADOPTION_EXPELLED;
-    if (node->role != NODE_FRONTEND && !node->parent)
-        return ADOPTION_ORPHAN;
+    if (node->role != NODE_FRONTEND &&
+        (!node->parent || move_is_under_way(node)))
+        return ADOPTION_ORPHAN; /* PROTOCOL 18.2, too */
     if (node_child_count(node) >= LIMIT_CHILDREN ||
         node->heal.probe_count >= LIMIT_CHILDREN)
         return ADOPTION_FULL;
@@ -198,6 +200,7 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     peer->asking = true;
     peer->incarnation = adopt.incarnation;
     peer->height = adopt.height;
+    peer->moving = adopt.wish == ADOPTION_MOVE;
     last_resort = adopt.wish == ADOPTION_LAST_RESORT;
     if (node->role == NODE_FRONTEND)
         suspect_heard(node, peer->rank);
@@ -240,6 +243,7 @@ int adoption_probe(struct node *node,
     if (msg_probe_decode(frame, &probe) < 0)
         return -EPROTO;
     if (root || probe.orphan == node->rank || !node->parent ||
+        (!probe.align && move_is_under_way(node)) || /* PROTOCOL 18.2 */
         node->heal.probe_count >= LIMIT_CHILDREN)
         node_send(
             node, peer,
@@ -255,6 +259,7 @@ int adoption_probe(struct node *node,
                        .orphan = probe.orphan,
                        .incarnation = probe.incarnation,
                        .link = peer->link,
+                       .align = probe.align != 0,
                    },
                    probe.hops + 1);
     return 0;
@@ -322,6 +327,21 @@ void adoption_orphaned(struct node *node)
     node->heal.probe_count = 0;
     for (i = 0; i < count && !node->ended; i++)
         finish_probe(node, &list[i], PROBE_FAIL, 0);
+    free(list);
+}
+
+void adoption_moved(struct node *node)
+{
+    struct probe *list = node->heal.probes;
+    size_t count = node->heal.probe_count, i;
+
+    node->heal.probes = NULL;
+    node->heal.probe_count = 0;
+    for (i = 0; i < count && !node->ended; i++)
+        if (list[i].align)
+            send_probe(node, list[i], 1);
+        else
+            finish_probe(node, &list[i], PROBE_FAIL, 0);
     free(list);
 }
 

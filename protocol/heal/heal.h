@@ -9,6 +9,8 @@
 #include "wire/limits.h"
 
 struct peer;
+struct msg_adopted;
+struct columns;
 
 /* A probe sent to this node's parent, and where its answer goes (8.3). */
 struct probe {
@@ -17,6 +19,7 @@ struct probe {
     uint32_t link;
     bool last_resort; /* set in ADOPT: the tree may become higher */
     bool asked;       /* asked by the orphan; else forwarded by a child */
+    bool align;       /* of a mover that was adopted (18.4) */
 };
 
 /* An internal node that closed its link to this node. It is looking for
@@ -34,7 +37,8 @@ struct certain_end {
     uint64_t until_ms; /* the front-end has noticed the end by then */
 };
 
-/* Answers in ADOPTED (8.2, 8.4). ADOPT carries ADOPTION_LAST_RESORT or 0. */
+/* Answers in ADOPTED (8.2, 8.4). ADOPT carries ADOPTION_LAST_RESORT,
+ * ADOPTION_MOVE or 0. */
 enum adoption_answer {
     ADOPTION_OK = 1,
     ADOPTION_ORPHAN,
@@ -44,6 +48,7 @@ enum adoption_answer {
     ADOPTION_TOO_HIGH,
     ADOPTION_LAST_RESORT,
     ADOPTION_EXPELLED, /* the front-end has given the orphan up */
+    ADOPTION_MOVE,     /* the sender has a parent (18.1) */
 };
 
 /* Answers in PROBED (8.3). */
@@ -57,7 +62,8 @@ enum orphan_phase {
     ORPHAN_NOT,
     ORPHAN_PAUSE,
     ORPHAN_DIAL,
-    ORPHAN_ASK
+    ORPHAN_ASK,
+    ORPHAN_ALIGN /* a mover: adopted, but its parent is the old one (18.4) */
 };
 
 /* A parent that a back-end has lost (6.1d). */
@@ -67,7 +73,7 @@ struct accusation {
     uint64_t until_ms; /* the front-end has noticed the loss by then */
 };
 
-/* An orphan's search for a parent (7, 8). */
+/* A search for a parent, of an orphan (7, 8) or a mover (18). */
 struct orphan {
     enum orphan_phase phase;
     uint64_t since_ms;
@@ -80,7 +86,8 @@ struct orphan {
     bool last_resort;     /* the candidate is the front-end, as the last */
     bool answered;        /* in this round at least one host did not refuse */
     uint32_t refused_rounds;   /* consecutive rounds where every host refused */
-    struct adopter_orphan who; /* this node, as of the last survey */
+    struct adopter_orphan who; /* this node, as of the last survey; a mover:
+                                  its ordinal below the next parent */
     struct adopter_survey *survey;
     uint32_t turn; /* candidates of `survey` that were tried */
     struct accusation accusations[LIMIT_ACCUSATIONS]; /* oldest first */
@@ -126,6 +133,12 @@ void orphan_begin(struct node *node,
                   bool lives,
                   bool silent);
 
+/* Dial candidate `rank` for the next attempt. */
+void orphan_dial(struct node *node, uint32_t rank);
+
+/* `peer` is the parent from now on: send it everything that is due at once. */
+void orphan_attach(struct node *node, struct peer *peer);
+
 /* The link to a candidate is up. */
 void orphan_link_up(struct node *node, struct peer *peer);
 
@@ -165,8 +178,48 @@ void adoption_refuse(struct node *node, struct peer *peer);
 /* This node has lost its parent: answer open probes with PROBE_FAIL. */
 void adoption_orphaned(struct node *node);
 
+/* This node has another parent (18.5): send the questions of movers there, and
+ * fail the other open probes. */
+void adoption_moved(struct node *node);
+
 /* The link to `peer` has ended: drop the probes from it. */
 void adoption_forget(struct node *node, const struct peer *peer);
+
+/* ---- move.c: a node that has a parent asks another one (18) ---- */
+
+/* Whether this node has a parent and looks for another one. */
+bool move_is_under_way(const struct node *node);
+
+/* Ask `target` to be the parent, unless this node cannot move now. Whatever
+ * fails ends the move: the parent is the old one. */
+void move_begin(struct node *node, uint32_t target);
+
+/* `peer` has adopted this node, which has a parent: ask for the answer of 18.4.
+ */
+void move_adopted(struct node *node,
+                  struct peer *peer,
+                  const struct msg_adopted *adopted);
+
+/* A mover has lost its parent: its attempt is the first one of the orphan
+ * (18.10). `next`: the link to the candidate, or NULL. */
+void move_orphaned(struct node *node, struct peer *next);
+
+/* The move is given up, if there is one: the parent is the old one. */
+void move_give_up(struct node *node);
+
+/* Handle the answer to that question. `frame` is borrowed. Returns 0 or an error
+ * as in intake.c. */
+int move_aligned(struct node *node,
+                 struct peer *peer,
+                 const struct frame *frame);
+
+/* Whether a mover reads such a frame of the next parent. It drops others: they
+ * come again (18.4). */
+bool move_reads(enum frame_type type);
+
+/* Records have come: of each node that is below this one by its own record, and
+ * whose link here has ended, make one of FAILED (18.3). */
+void move_disown(struct node *node, const struct columns *news);
 
 /* ---- record.c: failures and adoptions, sent to all nodes (6) ---- */
 

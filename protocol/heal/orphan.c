@@ -36,7 +36,7 @@ static void find_candidates(struct node *node)
         node->failed = true;
 }
 
-static void orphan_dial(struct node *node, uint32_t rank)
+void orphan_dial(struct node *node, uint32_t rank)
 {
     struct orphan *orphan = &node->heal.orphan;
     struct action *action;
@@ -56,7 +56,8 @@ static void orphan_dial(struct node *node, uint32_t rank)
     action->sequence = node->incarnation;
     if (action != &node->spare)
         action->text = launch_address(node, rank);
-    recovery_dial(node);
+    if (!node->parent)
+        recovery_dial(node);
 }
 
 /* Try the next candidate. After the last one try the front-end, which then
@@ -68,6 +69,10 @@ static void orphan_next(struct node *node)
     int r;
 
     orphan->last_resort = false;
+    if (node->parent) { /* a move has failed (18.1) */
+        orphan->phase = ORPHAN_NOT;
+        return;
+    }
     if (!orphan->survey)
         return; /* out of memory: node->failed is set */
     r = adopter_survey_pick(orphan->survey, &orphan->who, orphan->turn, &rank);
@@ -98,6 +103,16 @@ static void orphan_next(struct node *node)
         orphan->pause_ms *= 2;
 }
 
+/* The link to the candidate that is being tried; or NULL. */
+static struct peer *candidate_link(const struct node *node)
+{
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
+        if (node->peers[slot] && node->peers[slot]->is_parent &&
+            node->peers[slot] != node->parent)
+            return node->peers[slot];
+    return NULL;
+}
+
 void orphan_begin(struct node *node,
                   uint32_t lost,
                   uint32_t incarnation,
@@ -105,6 +120,7 @@ void orphan_begin(struct node *node,
                   bool silent)
 {
     struct orphan *orphan = &node->heal.orphan;
+    struct peer *next = candidate_link(node);
     struct table_entry entry;
 
     recovery_begin(node, lost);
@@ -128,7 +144,9 @@ void orphan_begin(struct node *node,
     orphan->front_end_lost = lost == 0 && !silent && !lives;
     orphan->lost = lost;
     find_candidates(node);
-    if (lost == 0) /* the front-end adopts again, or this node must end */
+    if (orphan->phase != ORPHAN_NOT)
+        move_orphaned(node, next);
+    else if (lost == 0) /* the front-end adopts again, or this node must end */
         orphan_dial(node, 0);
     else
         orphan_next(node);
@@ -140,7 +158,9 @@ static void orphan_ask(struct node *node, struct peer *peer)
     struct orphan *orphan = &node->heal.orphan;
     struct ranks below = {0};
     struct msg_adopt adopt = {
-        .wish = orphan->last_resort ? ADOPTION_LAST_RESORT : 0,
+        .wish = node->parent          ? ADOPTION_MOVE
+                : orphan->last_resort ? ADOPTION_LAST_RESORT
+                                      : 0,
         .orphan = node->rank,
         .incarnation = node->incarnation,
         .height = own_height(node),
@@ -156,7 +176,8 @@ static void orphan_ask(struct node *node, struct peer *peer)
             node->failed = true;
     }
     /* ADOPT counts as the first claim on stream 0 */
-    if (ranks_copy(&node->streams[0]->settle.sent.members, &below) < 0)
+    if (!node->parent &&
+        ranks_copy(&node->streams[0]->settle.sent.members, &below) < 0)
         node->failed = true;
     if (packet_pack(&adopt.payload, "%aud", ranks_pairs(&below),
                     (uint32_t)(2 * below.count)) < 0)
@@ -165,16 +186,6 @@ static void orphan_ask(struct node *node, struct peer *peer)
     orphan->phase = ORPHAN_ASK;
     joined_introduce(node, peer);
     node_send(node, peer, msg_adopt_encode(&adopt));
-}
-
-/* The link to the candidate that is being tried; or NULL. */
-static struct peer *candidate_link(const struct node *node)
-{
-    for (uint32_t slot = 0; slot < node->peer_count; slot++)
-        if (node->peers[slot] && node->peers[slot]->is_parent &&
-            node->peers[slot] != node->parent)
-            return node->peers[slot];
-    return NULL;
 }
 
 void orphan_link_up(struct node *node, struct peer *peer)
@@ -198,7 +209,7 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
 
     if (orphan->phase != ORPHAN_DIAL || rank != orphan->target)
         return;
-    if (rank == 0 && refused && orphan->front_end_lost) {
+    if (!node->parent && rank == 0 && refused && orphan->front_end_lost) {
         launch_end(node, "the front-end has died");
         return;
     }
@@ -210,37 +221,15 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
 void orphan_link_down(struct node *node, struct peer *peer)
 {
     node_remove_peer(node, peer);
-    if (node->heal.orphan.phase == ORPHAN_ASK)
+    if (node->heal.orphan.phase == ORPHAN_ASK ||
+        node->heal.orphan.phase == ORPHAN_ALIGN)
         orphan_next(node);
 }
 
-int orphan_adopted(struct node *node,
-                   struct peer *peer,
-                   const struct frame *frame)
+void orphan_attach(struct node *node, struct peer *peer)
 {
-    struct orphan *orphan = &node->heal.orphan;
-    struct msg_adopted adopted;
-
-    if (orphan->phase != ORPHAN_ASK || msg_adopted_decode(frame, &adopted) < 0)
-        return -EPROTO;
-    if (adopted.answer == ADOPTION_CLOSING) {
-        launch_end(node, "the front-end has ended the network");
-        return 0;
-    }
-    if (adopted.answer == ADOPTION_EXPELLED) {
-        launch_end(node, "the front-end has given this node up");
-        return 0;
-    }
-    if (adopted.answer != ADOPTION_OK) {
-        node_act(node, ACTION_CLOSE)->link = peer->link;
-        node_remove_peer(node, peer);
-        orphan_next(node);
-        return 0;
-    }
-    recovery_enter(node, RECOVERY_CLEAN_UP);
-    orphan->phase = ORPHAN_NOT;
-    orphan->ordinal = adopted.ordinal;
-    node->depth = adopted.depth + 1;
+    if (node->recovering != RECOVERY_NOT)
+        recovery_enter(node, RECOVERY_CLEAN_UP);
     node->parent = peer;
     status_adopted(node);
     record_exchange(node, peer);
@@ -252,7 +241,41 @@ int orphan_adopted(struct node *node,
     join_ask_again(node);
     node_tell(node, TELL_NODE_ADOPTED, node->rank, 0, NULL)->sequence =
         peer->rank;
-    recovery_cleaned(node);
+    if (node->recovering != RECOVERY_NOT)
+        recovery_cleaned(node);
+}
+
+int orphan_adopted(struct node *node,
+                   struct peer *peer,
+                   const struct frame *frame)
+{
+    struct orphan *orphan = &node->heal.orphan;
+    struct msg_adopted adopted;
+
+    if (orphan->phase != ORPHAN_ASK || msg_adopted_decode(frame, &adopted) < 0)
+        return -EPROTO;
+    if (!node->parent && adopted.answer == ADOPTION_CLOSING) {
+        launch_end(node, "the front-end has ended the network");
+        return 0;
+    }
+    if (!node->parent && adopted.answer == ADOPTION_EXPELLED) {
+        launch_end(node, "the front-end has given this node up");
+        return 0;
+    }
+    if (adopted.answer != ADOPTION_OK) {
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+        orphan_next(node);
+        return 0;
+    }
+    if (node->parent) {
+        move_adopted(node, peer, &adopted);
+        return 0;
+    }
+    orphan->phase = ORPHAN_NOT;
+    orphan->ordinal = adopted.ordinal;
+    node->depth = adopted.depth + 1;
+    orphan_attach(node, peer);
     return 0;
 }
 
@@ -263,7 +286,8 @@ void orphan_tick(struct node *node)
 
     if (orphan->phase == ORPHAN_NOT)
         return;
-    if (node->now_ms >= orphan->since_ms + node->times.orphan_timeout_ms) {
+    if (!node->parent &&
+        node->now_ms >= orphan->since_ms + node->times.orphan_timeout_ms) {
         launch_end(node, "no parent was found within orphan_timeout");
         return;
     }

@@ -89,8 +89,10 @@ static void update_child(struct node *node,
          slot++) {
         struct peer *peer = node_child(node, slot);
 
-        if (peer && peer->ready && peer->rank == rank)
-            peer->incarnation = incarnation;
+        if (!peer || !peer->ready || peer->rank != rank)
+            continue;
+        peer->incarnation = incarnation;
+        peer->moving = false; /* it has committed (18.5) */
     }
 }
 
@@ -474,9 +476,17 @@ void record_exchange(struct node *node, struct peer *peer)
 /* PROTOCOL 6.5: this node was reported failed: report that it lives. */
 static void refute(struct node *node, uint32_t incarnation)
 {
-    if (!node->parent || node->role != NODE_COMMNODE ||
-        incarnation < node->incarnation || incarnation >= LIMIT_INCARNATION)
+    struct table_entry own = {0};
+
+    if (!node->parent || node->role != NODE_COMMNODE)
         return;
+    /* the record may be older than an attempt at a move (18.1) */
+    table_entry(node->heal.table, node->rank, &own);
+    if (incarnation < node->incarnation && own.failed)
+        incarnation = node->incarnation;
+    if (incarnation < node->incarnation || incarnation >= LIMIT_INCARNATION)
+        return;
+    move_give_up(node); /* its incarnation is not of use any more */
     node->incarnation = incarnation + 1;
     record_tell(node, node->rank, node->incarnation, node->parent->rank,
                 "it lives");
@@ -603,6 +613,8 @@ static int take_news(struct node *node,
     }
     if (r == 0 && !node->ended)
         record_flood(node, &news, heard->text, peer);
+    if (r == 0)
+        move_disown(node, &news);
     if (r == 0 && !node->ended)
         give_up_gone(node, &ended, heard->text);
     if (r == 0 && refuted && !node->ended)

@@ -125,6 +125,8 @@ void member_lost_child(struct node *node, struct peer *peer, const char *text)
         record_gone_below(node, peer, text);
     else if (peer->left)
         record_gone(node, peer->rank, "it has left");
+    else if (peer->moving)
+        ; /* it has another parent, as far as known here (18.3) */
     else if (peer->role == NODE_COMMNODE && !peer->gave_up)
         record_tell(node, peer->rank, peer->incarnation, TABLE_FAILED, text);
     else if (peer->role == NODE_COMMNODE)

@@ -83,6 +83,7 @@ static const char *judge_answer(struct field *field,
     case ADOPTION_CLOSING:
     case ADOPTION_FULL:
     case ADOPTION_LAST_RESORT:
+    case ADOPTION_MOVE:
         break;
     }
     return "refused for a reason that cannot be";

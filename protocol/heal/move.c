@@ -1,0 +1,149 @@
+/* move.c - a node that has a parent asks another one (PROTOCOL 18).
+ *
+ * A mover is in the phases of an orphan's attempt, and has a parent. */
+#include <errno.h>
+
+#include "protocol/heal/columns.h"
+#include "protocol/state.h"
+
+bool move_is_under_way(const struct node *node)
+{
+    return node->parent && node->heal.orphan.phase != ORPHAN_NOT;
+}
+
+void move_begin(struct node *node, uint32_t target)
+{
+    if (node->role != NODE_COMMNODE || !node->launched || !node->parent ||
+        node->heal.orphan.phase != ORPHAN_NOT || node->closing ||
+        node->ending || target == node->rank || target == node->parent->rank ||
+        node->incarnation >= LIMIT_INCARNATION)
+        return;
+    node->heal.orphan.since_ms = node->now_ms;
+    node->heal.orphan.last_resort = false;
+    orphan_dial(node, target);
+}
+
+/* PROTOCOL 18.4: the question goes the new way. */
+void move_adopted(struct node *node,
+                  struct peer *peer,
+                  const struct msg_adopted *adopted)
+{
+    struct orphan *orphan = &node->heal.orphan;
+
+    orphan->phase = ORPHAN_ALIGN;
+    orphan->deadline_ms = node->now_ms + node->times.probe_timeout_ms;
+    orphan->who.ordinal = adopted->ordinal;
+    peer->height = adopted->depth;
+    node_send(node, peer,
+              msg_probe_encode(&(struct msg_probe){
+                  .align = 1,
+                  .orphan = node->rank,
+                  .incarnation = node->incarnation,
+                  .hops = 1,
+              }));
+}
+
+/* The window that the candidate `peer` has granted is for packets to it now. */
+static void use_window(struct node *node, const struct peer *peer)
+{
+    for (size_t i = 0; i < node->stream_count && peer->granted > 0; i++)
+        upward_grant(node->streams[i], peer->granted);
+}
+
+/* The old parent is gone: `peer`, which has adopted this node, takes its place. */
+static void move_attach(struct node *node, struct peer *peer)
+{
+    struct orphan *orphan = &node->heal.orphan;
+
+    orphan->phase = ORPHAN_NOT;
+    orphan->ordinal = orphan->who.ordinal;
+    node->depth = peer->height + 1;
+    ranks_fini(&node->streams[0]->settle.sent.members); /* to be claimed anew */
+    orphan_attach(node, peer);
+    adoption_moved(node);
+}
+
+/* PROTOCOL 18.5: `peer` is the parent now. Each stream changes over as after
+ * the loss of a link. */
+static void move_commit(struct node *node, struct peer *peer)
+{
+    struct peer *old = node->parent;
+    uint32_t rank = old->rank;
+
+    record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
+    node_act(node, ACTION_CLOSE)->link = old->link;
+    node_remove_peer(node, old);
+    status_orphaned(node, rank);
+    for (size_t i = 0; i < node->stream_count; i++)
+        upward_orphaned(node, node->streams[i], rank);
+    recovery_begin(node, rank);
+    recovery_dial(node);
+    use_window(node, peer);
+    move_attach(node, peer);
+}
+
+void move_orphaned(struct node *node, struct peer *next)
+{
+    recovery_dial(node);
+    if (next)
+        use_window(node, next);
+    if (node->heal.orphan.phase == ORPHAN_ALIGN)
+        move_attach(node, next);
+}
+
+void move_give_up(struct node *node)
+{
+    if (!move_is_under_way(node))
+        return;
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node->peers[slot];
+
+        if (!peer || !peer->is_parent || peer == node->parent)
+            continue;
+        node_act(node, ACTION_CLOSE)->link = peer->link;
+        node_remove_peer(node, peer);
+    }
+    node->heal.orphan.phase = ORPHAN_NOT;
+}
+
+int move_aligned(struct node *node,
+                 struct peer *peer,
+                 const struct frame *frame)
+{
+    struct msg_probed probed;
+
+    if (msg_probed_decode(frame, &probed) < 0 || probed.orphan != node->rank ||
+        probed.incarnation != node->incarnation)
+        return -EPROTO;
+    if (probed.answer == PROBE_OK) {
+        move_commit(node, peer);
+        return 0;
+    }
+    move_give_up(node);
+    return 0;
+}
+
+bool move_reads(enum frame_type type)
+{
+    return type == FRAME_ADOPTED || type == FRAME_PROBED ||
+           type == FRAME_HEARTBEAT || type == FRAME_END ||
+           type == FRAME_SILENCE || type == FRAME_RECORD ||
+           type == FRAME_NODE || type == FRAME_FAN_OUT;
+}
+
+/* PROTOCOL 18.3: no other node will notice if the mover has died. */
+void move_disown(struct node *node, const struct columns *news)
+{
+    for (uint32_t i = 0; i < news->count && !node->ended; i++) {
+        bool linked = false;
+
+        for (uint32_t slot = 0; slot < node->peer_count; slot++) {
+            const struct peer *peer = node_child(node, slot);
+
+            linked |= peer && peer->ready && peer->rank == news->ranks[i];
+        }
+        if (news->values[i] == node->rank && !linked)
+            record_tell(node, news->ranks[i], news->versions[i], TABLE_FAILED,
+                        "its link ended while it moved");
+    }
+}
