@@ -70,10 +70,10 @@ static uint64_t peer_digest(const struct field_need *need,
     sum = mix_in(sum, (uint64_t)peer->rank << 32 | incarnation);
     sum = mix_in(sum, (need->any ? 0 : (uint64_t)peer->height << 8) |
                           peer->life.state);
-    return mix_in(sum, (uint64_t)peer->gave_up << 5 |
-                           (uint64_t)peer->is_parent << 4 | peer->ready << 3 |
-                           peer->left << 2 | peer->asking << 1 |
-                           (node->parent == peer));
+    return mix_in(
+        sum, (uint64_t)peer->gave_up << 5 | (uint64_t)peer->is_parent << 4 |
+                 peer->ready << 3 | peer->left << 2 | peer->asking << 1 |
+                 (uint64_t)peer->moving << 6 | (node->parent == peer));
 }
 
 /* The digest of a frame if ordinals no longer matter. */
@@ -157,7 +157,8 @@ static uint64_t wire_digest(const struct field *field,
     return sum;
 }
 
-static uint64_t table_digest(const struct table *table)
+/* With moves the last parent of a failed node is not told by the others. */
+static uint64_t table_digest(const struct table *table, bool moves)
 {
     struct table_fan_out fan_out = {0};
     struct table_entry entry;
@@ -169,21 +170,38 @@ static uint64_t table_digest(const struct table *table)
         table_fan_out_of(table, entry.rank, &fan_out);
         sum = mix_in(sum,
                      (uint64_t)fan_out.version << 32 | fan_out.backend_count);
+        if (moves && entry.failed)
+            sum = mix_in(sum, table_last_parent(table, entry.rank));
     }
     return sum;
 }
 
-static uint64_t orphan_digest(const struct orphan *orphan, bool any)
+/* A mover has no list of candidates, and keeps its place if the move fails. */
+static uint64_t mover_digest(const struct orphan *orphan, uint64_t sum)
 {
+    sum = mix_in(sum, orphan->target);
+    return mix_in(
+        sum, (uint64_t)orphan->ordinal << 32 |
+                 (orphan->phase == ORPHAN_ALIGN ? orphan->who.ordinal : 0));
+}
+
+static uint64_t orphan_digest(const struct node *node, bool any, bool moves)
+{
+    const struct orphan *orphan = &node->heal.orphan;
     uint64_t sum = mix_in(3, orphan->phase);
     uint32_t rank;
 
     sum = mix_in(sum, orphan->front_end_lost);
     if (orphan->phase == ORPHAN_NOT)
         return mix_in(sum, orphan->ordinal);
+    if (node->parent)
+        return mover_digest(orphan, sum);
     sum = mix_in(sum, orphan->last_resort);
     if (orphan->phase == ORPHAN_ASK || (orphan->phase == ORPHAN_DIAL && !any))
         sum = mix_in(sum, orphan->target);
+    if (moves) /* then the attempts do not tell when a round ends */
+        sum = mix_in(sum, (uint64_t)orphan->turn << 32 |
+                              adopter_survey_count(orphan->survey));
     if (any)
         return sum; /* the orphan does not choose */
     sum = mix_in(sum, (uint64_t)orphan->ordinal << 32 | orphan->turn);
@@ -233,8 +251,9 @@ static uint64_t known_digest(const struct field *field,
     uint64_t sum = 12;
 
     if (need->all || need->table[index])
-        return mix_in(orphan_digest(&node->heal.orphan, field->bounds.any),
-                      table_digest(node->heal.table));
+        return mix_in(
+            orphan_digest(node, field->bounds.any, field->bounds.moves > 0),
+            table_digest(node->heal.table, field->bounds.moves > 0));
     field_table_bits(need, node, bits);
     for (uint32_t i = 0; i < FIELD_NODES; i++)
         sum = sum << 4 ^ bits[i];
@@ -262,8 +281,9 @@ static uint64_t machine_digest(const struct field *field,
             field_is_lapsed(need, probe->orphan, probe->incarnation))
             continue;
         sum = mix_in(sum, (uint64_t)probe->orphan << 32 | probe->incarnation);
-        sum =
-            mix_in(sum, (!need->any && probe->last_resort) << 1 | probe->asked);
+        sum = mix_in(sum, (uint64_t)probe->align << 2 |
+                              (!need->any && probe->last_resort) << 1 |
+                              probe->asked);
         sum = mix_in(sum, peer_digest(need, node, peer));
     }
     return sum;
@@ -271,7 +291,7 @@ static uint64_t machine_digest(const struct field *field,
 
 static uint64_t whole_digest(const struct field *field)
 {
-    uint64_t sum = field->faults, wires = 0;
+    uint64_t sum = (uint64_t)field->moves << 8 | field->faults, wires = 0;
     struct field_need need;
 
     field_need(field, &need);

@@ -204,6 +204,8 @@ void field_step(struct field *field, uint32_t index, struct event *event)
     struct field_node *node = &field->nodes[index];
     struct frame cause = frame_ref(&event->frame);
     bool is_frame = event->type == EVENT_FRAME;
+    const struct peer *parent = node->machine->parent;
+    uint32_t link = parent ? parent->link : 0;
     struct actions actions = {0};
     char text[NODE_CHECK_TEXT];
 
@@ -212,8 +214,11 @@ void field_step(struct field *field, uint32_t index, struct event *event)
         field->wrong = "a step fails";
     else if (!node_check(node->machine, text))
         field->wrong = "a node's state does not hold, see node_check()";
+    field->switched =
+        parent && node->machine->parent && node->machine->parent->link != link;
     for (size_t i = 0; i < actions.count; i++)
         act_on(field, index, &actions.list[i], is_frame ? &cause : NULL);
+    field->switched = false;
     actions_fini(&actions);
     frame_fini(&cause);
     if (node->loading) {
@@ -390,9 +395,25 @@ bool field_can_take(const struct field *field,
            !node->stopped;
 }
 
+/* Whether a mover handles the frame as if it did not move: 18.2 is missing. */
+static bool is_blind(const struct field *field,
+                     const struct node *node,
+                     const struct frame *frame)
+{
+    enum field_rule without = field->bounds.without;
+
+    return move_is_under_way(node) &&
+           ((frame->type == FRAME_ADOPT &&
+             (without == FIELD_PASSES || without == FIELD_ADOPTS)) ||
+            (frame->type == FRAME_PROBE && without == FIELD_PASSES));
+}
+
 static void deliver(struct field *field, struct field_wire *wire, uint32_t end)
 {
     struct field_queue *queue = &wire->in[end];
+    struct node *node = field->nodes[wire->node[end]].machine;
+    enum orphan_phase phase = node->heal.orphan.phase;
+    bool blind = is_blind(field, node, &queue->frames[0]);
     struct event event = {
         .type = EVENT_FRAME,
         .link = wire->link[end],
@@ -403,7 +424,11 @@ static void deliver(struct field *field, struct field_wire *wire, uint32_t end)
     memmove(queue->frames, queue->frames + 1,
             queue->count * sizeof(queue->frames[0]));
     memset(&queue->frames[queue->count], 0, sizeof(queue->frames[0]));
+    if (blind)
+        node->heal.orphan.phase = ORPHAN_NOT;
     field_step(field, wire->node[end], &event);
+    if (blind)
+        node->heal.orphan.phase = phase;
 }
 
 static void go_down(struct field *field, struct field_wire *wire, uint32_t end)
@@ -580,7 +605,8 @@ struct field *field_new(const struct field_bounds *bounds)
     field = calloc(1, sizeof(*field));
     field->bounds = *bounds;
     field->bounds.without = FIELD_ALL_RULES;
-    field->flat = bounds->late && !bounds->any && !bounds->leaves;
+    field->flat =
+        bounds->late && !bounds->any && !bounds->leaves && bounds->moves == 0;
     for (uint32_t i = 1; i < bounds->internal_count; i++)
         field->flat &= bounds->parents[i] == 0;
     plant_backends(field);
@@ -767,6 +793,11 @@ static void happen(struct field *field, const struct field_move *move)
         break;
     case FIELD_SEND:
         field_waves_send(field, move->node);
+        break;
+    case FIELD_PLAN:
+        field->moves++;
+        event.type = EVENT_MOVE;
+        field_step(field, move->node, &event);
         break;
     case FIELD_CRASH:
     case FIELD_STOP:

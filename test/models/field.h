@@ -23,6 +23,8 @@ enum field_rule {
     FIELD_NO_FAIL,  /* 8.3: the orphan itself, or another orphan, answers OK */
     FIELD_NO_LOSS,  /* 8.3: only a node that loses its parent does */
     FIELD_NO_PROBE, /* 8.3: a candidate with a parent adopts at once */
+    FIELD_PASSES,   /* 18.2: a mover passes probes on, and adopts */
+    FIELD_ADOPTS,   /* 18.2: a mover adopts */
     FIELD_DEAF,     /* liveness: an orphan does not learn that it was adopted */
     FIELD_NO_REDO,  /* 16.7, liveness: no wave is sent again */
     FIELD_NO_CHECK  /* 16.3: commnodes send the check of all members */
@@ -34,14 +36,16 @@ struct field_bounds {
     uint32_t parents[FIELD_NODES]; /* of each except the front-end */
     uint32_t faults;               /* crashes, breaks and stops together */
     uint32_t attempts;             /* of each node, in its life */
-    bool any;     /* an orphan may ask any internal node, at any height */
-    bool leaves;  /* back-ends may be orphans; else they are inert */
-    bool stops;   /* stops are among the faults; always without waves */
-    bool twins;   /* the last internal node has one more back-end */
-    bool bushy;   /* a back-end below each commnode, not only the lowest */
-    bool late;    /* faults come when noticed; last records in one order */
-    bool needed;  /* a state is only what can still matter */
-    bool orderly; /* everything that a closing node sent is read; else any
+    uint32_t moves; /* planned moves, of commnodes; each is an attempt */
+    bool overlap;   /* several moves at once; else one in the network */
+    bool any;       /* an orphan may ask any internal node, at any height */
+    bool leaves;    /* back-ends may be orphans; else they are inert */
+    bool stops;     /* stops are among the faults; always without waves */
+    bool twins;     /* the last internal node has one more back-end */
+    bool bushy;     /* a back-end below each commnode, not only the lowest */
+    bool late;      /* faults come when noticed; last records in one order */
+    bool needed;    /* a state is only what can still matter */
+    bool orderly;   /* everything that a closing node sent is read; else any
                     part */
     uint32_t
         waves; /* the packets of each back-end on a stream of whole waves; 0: no
@@ -60,6 +64,7 @@ enum field_kind {
     FIELD_GONE,    /* node, other: is told of its child's end */
     FIELD_RESUME,  /* node: a stopped node continues */
     FIELD_SEND,    /* node: a back-end sends its next packet */
+    FIELD_PLAN,    /* node, other: the node is to move below the other */
     FIELD_CRASH,   /* node; faults from here on */
     FIELD_BREAK,   /* wire: both nodes live, and will find it ended */
     FIELD_STOP,    /* node */
@@ -115,13 +120,15 @@ struct field_node {
 struct field {
     struct field_bounds bounds;
     uint32_t node_count;
-    uint32_t faults;             /* made so far */
-    bool flat;                   /* a star, with a smaller state: search.md */
-    bool settling;               /* no more faults; any number of attempts */
-    const char *wrong;           /* a violated oracle, or NULL */
-    uint32_t answer;             /* given by the last move; 0: none */
-    uint32_t stream;             /* the stream of whole waves; 0: none */
-    uint32_t redos;              /* of that stream, so far */
+    uint32_t faults;   /* made so far */
+    uint32_t moves;    /* begun so far */
+    bool flat;         /* a star, with a smaller state: search.md */
+    bool settling;     /* no more faults; any number of attempts */
+    const char *wrong; /* a violated oracle, or NULL */
+    bool switched;     /* in this step a node has changed its parent */
+    uint32_t answer;   /* given by the last move; 0: none */
+    uint32_t stream;   /* the stream of whole waves; 0: none */
+    uint32_t redos;    /* of that stream, so far */
     uint32_t whole[FIELD_WAVES]; /* by wave: ranks whose packet was delivered */
     struct field_node nodes[FIELD_NODES];
     struct field_wire wires[FIELD_WIRES];

@@ -64,7 +64,7 @@ static const char *judge_answer(struct field *field,
         return NULL;
     case ADOPTION_ORPHAN:
         if (node->role == NODE_FRONTEND ||
-            (node->parent &&
+            (node->parent && !move_is_under_way(node) && !field->switched &&
              !(cause && cause->type == FRAME_PROBED && cause->tag != 1)))
             return "refused as an orphan by one that is none";
         return NULL;
@@ -111,6 +111,8 @@ static const char *judge_probed(const struct field *field,
         return "a probe says that a node is given up, and it lives";
     if (node->role == NODE_FRONTEND)
         return frame->tag == PROBE_EXPEL ? NULL : "the front-end fails a probe";
+    if (asked ? move_is_under_way(node) && cause->tag == 0 : field->switched)
+        return NULL; /* 18.2, 18.5 */
     if ((told && cause->tag == frame->tag) || !node->parent ||
         (asked && cause->origin == node->rank))
         return NULL;
@@ -171,7 +173,7 @@ void field_judge_tree(struct field *field)
         const struct field_wire *wire = &field->wires[i];
         const struct peer *child = field_peer(field, wire, 1);
 
-        if (!child || !child->ready)
+        if (!child || !child->ready || child->moving)
             continue;
         if (++links[wire->node[1]][wire->node[0]] > 1)
             field->wrong = "one child, and two links to it";
@@ -226,12 +228,13 @@ void field_print(const struct field *field,
         [FIELD_GONE] = "is told of the end of",
         [FIELD_RESUME] = "goes on",
         [FIELD_SEND] = "sends",
+        [FIELD_PLAN] = "is to MOVE below",
         [FIELD_CRASH] = "CRASHES",
         [FIELD_BREAK] = "LOSES THE LINK to",
         [FIELD_STOP] = "STOPS",
     };
     bool pair = move->kind == FIELD_CONNECT || move->kind == FIELD_REFUSED ||
-                move->kind == FIELD_GONE;
+                move->kind == FIELD_GONE || move->kind == FIELD_PLAN;
     bool wire = move->kind <= FIELD_DOWN || move->kind == FIELD_SILENCE ||
                 move->kind == FIELD_BREAK;
 

@@ -53,7 +53,8 @@ static void list_dial(const struct field *field,
                       uint32_t *count)
 {
     const struct field_node *node = &field->nodes[index];
-    bool any = field->bounds.any && !field->settling;
+    bool any = field->bounds.any && !field->settling &&
+               !move_is_under_way(node->machine);
 
     for (uint32_t i = 0; i < field->bounds.internal_count; i++) {
         const struct field_node *other = &field->nodes[i];
@@ -106,6 +107,38 @@ static void list_nodes(const struct field *field,
             add_move(moves, count, FIELD_EXPIRE)->node = i;
         if (field_waves_can_send(field, i))
             add_move(moves, count, FIELD_SEND)->node = i;
+    }
+}
+
+/* List the moves that can be planned now. */
+static void list_plans(const struct field *field,
+                       struct field_move *moves,
+                       uint32_t *count)
+{
+    bool one = false;
+
+    for (uint32_t i = 1; i < field->bounds.internal_count; i++)
+        one |= field->nodes[i].machine &&
+               move_is_under_way(field->nodes[i].machine);
+    if (field->settling || field->moves >= field->bounds.moves ||
+        (one && !field->bounds.overlap))
+        return;
+    for (uint32_t i = 1; i < field->bounds.internal_count; i++) {
+        const struct field_node *node = &field->nodes[i];
+
+        if (!node->machine || !node->machine->parent || node->stopped ||
+            node->machine->heal.orphan.phase != ORPHAN_NOT ||
+            field_dials_left(field, i) == 0)
+            continue;
+        for (uint32_t to = 0; to < field->bounds.internal_count; to++) {
+            struct field_move *move;
+
+            if (to == i || to == node->machine->parent->rank)
+                continue;
+            move = add_move(moves, count, FIELD_PLAN);
+            move->node = i;
+            move->other = to;
+        }
     }
 }
 
@@ -226,7 +259,8 @@ static void list_late_crash(const struct field *field,
 
         if (i == index || !other->machine || other->stopped || other->inert ||
             !other->dialling || field_is_held(field, i) ||
-            (!field->bounds.any && other->target != index))
+            (other->target != index &&
+             (!field->bounds.any || move_is_under_way(other->machine))))
             continue;
         add_move(moves, count, FIELD_REFUSED)->node = i;
         moves[*count - 1].other = index;
@@ -281,7 +315,7 @@ static void list_late(const struct field *field,
 bool field_is_calm(const struct field *field)
 {
     if (!field->bounds.late || field->faults < field->bounds.faults ||
-        field->bounds.waves > 0)
+        field->moves < field->bounds.moves || field->bounds.waves > 0)
         return false;
     for (uint32_t i = 0; i < field->node_count; i++) {
         const struct field_node *node = &field->nodes[i];
@@ -322,6 +356,7 @@ uint32_t field_moves(const struct field *field,
         list_resumes(field, moves, 0, &count);
     list_nodes(field, moves, &count);
     *faults_at = count;
+    list_plans(field, moves, &count);
     if (field->settling || field->faults >= field->bounds.faults)
         return count;
     if (field->bounds.late)
@@ -331,7 +366,46 @@ uint32_t field_moves(const struct field *field,
     return count;
 }
 
-/* ---- liveness ---- */
+/* ---- at the end ---- */
+
+/* Whether the front-end's table has the node below its parent. */
+static bool is_known(const struct field *field, uint32_t index)
+{
+    const struct table *table = field->nodes[0].machine->heal.table;
+    struct table_entry entry;
+
+    return index >= field->bounds.internal_count ||
+           (table_entry(table, index, &entry) == 0 && !entry.failed &&
+            entry.parent == field->nodes[index].machine->parent->rank);
+}
+
+/* Whether the front-end's table has a path for a dead node. A doubt (6.1a) lasts
+ * longer than a search waits. */
+static bool is_believed(const struct field *field, uint32_t index)
+{
+    for (uint32_t i = 0; i < field->node_count; i++)
+        if (field->nodes[i].machine && field->nodes[i].machine->doubt_count > 0)
+            return false;
+    return index < field->bounds.internal_count &&
+           !field->nodes[index].machine &&
+           table_depth(field->nodes[0].machine->heal.table, index) !=
+               TABLE_NO_PATH;
+}
+
+/* Whether a node has a child whose parent is another one. */
+static bool has_stray(const struct field *field)
+{
+    for (uint32_t i = 0; i < FIELD_WIRES; i++) {
+        const struct field_wire *wire = &field->wires[i];
+        const struct peer *below = field_peer(field, wire, 0);
+        const struct peer *above = field_peer(field, wire, 1);
+
+        if (!field->nodes[wire->node[0]].inert && above && above->ready &&
+            (!below || field->nodes[wire->node[0]].machine->parent != below))
+            return true;
+    }
+    return false;
+}
 
 /* The first move that is no timer; if there is none, the first timer. */
 static const struct field_move *patient(const struct field_move *moves,
@@ -366,6 +440,8 @@ const char *field_settle(struct field *field)
         uint32_t end = 0;
         const struct field_wire *wire;
 
+        if (is_believed(field, i))
+            return "a node is dead, and the front-end does not know";
         if (!node->machine || node->inert)
             continue;
         wire = node->machine->parent
@@ -374,6 +450,10 @@ const char *field_settle(struct field *field)
         if (!wire || wire->ended || !field_peer(field, wire, 1) ||
             !field_peer(field, wire, 1)->ready)
             return "a live node is not attached, and nothing is left to do";
+        if (!is_known(field, i))
+            return "the front-end does not know where a node is";
     }
+    if (has_stray(field))
+        return "a node has a child that has another parent";
     return field_waves_settled(field);
 }

@@ -242,7 +242,7 @@ void field_need(const struct field *field, struct field_need *need)
         stopped |= field->nodes[i].stopped;
     *need = (struct field_need){
         .all = !field->bounds.needed || field->bounds.waves > 0 ||
-               field->settling || field->flat ||
+               field->bounds.moves > 0 || field->settling || field->flat ||
                (any && field->bounds.attempts > 2) ||
                (!any && (faults || stopped)),
         .any = any,

@@ -5,6 +5,7 @@
  *        search_adoption PARENTS FAULTS ATTEMPTS [any] [late] [needed]
  *                        [orderly] [leaves] [bushy]
  *                        [nofail | noloss | noprobe | deaf]
+ *                        [moves=N [overlap] [passes | adopts]]
  *                        [waves=N [twins] [stops] [noredo | nocheck]]
  *
  * PARENTS, such as 0,0,1, are those of the internal nodes 1, 2, 3; "-": the
@@ -259,6 +260,16 @@ static const struct task tasks[] = {
     {"0,0 1 1 deaf", PART_QUICK, STUCK},
     {"0,0 1 1 late deaf", PART_QUICK, STUCK},
     {"0,1 2 2 any late needed deaf", PART_QUICK, STUCK},
+    /* planned moves */
+    {"0,0 0 2 any moves=2 overlap", PART_QUICK, NULL},
+    {"0,1 0 2 any moves=2 overlap", PART_QUICK, NULL},
+    {"0,0,1 0 2 any moves=2 overlap", PART_QUICK, NULL},
+    {"0,0 1 2 late orderly moves=1", PART_QUICK, NULL},
+    {"0,0 0 2 any moves=2 overlap passes", PART_QUICK, CYCLE},
+    {"0,1 1 2 late orderly moves=1", PART_FULL, NULL},
+    {"0,0 1 2 any moves=1 adopts", PART_FULL, CYCLE},
+    {"0,0 1 2 any late moves=1", PART_FULL, NULL},
+    {"0,1 1 2 any late orderly moves=1", PART_FULL, NULL},
     /* a stream of whole waves */
     {"- 2 2 late orderly waves=2 twins", PART_QUICK, NULL},
     {"0 1 2 late orderly waves=1 stops", PART_QUICK, NULL},
@@ -323,7 +334,8 @@ static void take_word(struct field_bounds *bounds, const char *word)
         [FIELD_ALL_RULES] = "",       [FIELD_NO_FAIL] = "nofail",
         [FIELD_NO_LOSS] = "noloss",   [FIELD_NO_PROBE] = "noprobe",
         [FIELD_DEAF] = "deaf",        [FIELD_NO_REDO] = "noredo",
-        [FIELD_NO_CHECK] = "nocheck",
+        [FIELD_NO_CHECK] = "nocheck", [FIELD_PASSES] = "passes",
+        [FIELD_ADOPTS] = "adopts",
     };
 
     bounds->any |= strcmp(word, "any") == 0;
@@ -334,6 +346,9 @@ static void take_word(struct field_bounds *bounds, const char *word)
     bounds->bushy |= strcmp(word, "bushy") == 0;
     bounds->stops |= strcmp(word, "stops") == 0;
     bounds->twins |= strcmp(word, "twins") == 0;
+    bounds->overlap |= strcmp(word, "overlap") == 0;
+    if (strncmp(word, "moves=", 6) == 0)
+        bounds->moves = (uint32_t)atoi(word + 6);
     if (strncmp(word, "waves=", 6) == 0 && atoi(word + 6) < FIELD_WAVES) {
         bounds->waves = (uint32_t)atoi(word + 6);
         bounds->leaves = true;
@@ -366,7 +381,7 @@ static bool read_bounds(const char *text, struct field_bounds *bounds)
     bounds->attempts = word ? (uint32_t)atoi(word) : 0;
     while ((word = strtok_r(NULL, " ", &save)) != NULL)
         take_word(bounds, word);
-    return bounds->faults > 0 && bounds->attempts > 0;
+    return bounds->faults + bounds->moves > 0 && bounds->attempts > 0;
 }
 
 /* Search the tree of `text`. Returns what is wrong, or NULL; then `trees`, if
@@ -484,6 +499,8 @@ int main(int argc, char **argv)
                         " [any] [late] [needed] [orderly]\n"
                         "                       [leaves] [bushy]"
                         " [nofail | noloss | noprobe | deaf]\n"
+                        "                       [moves=N [overlap]"
+                        " [passes | adopts]]\n"
                         "                       [waves=N [twins] [stops]"
                         " [noredo | nocheck]]\n");
         return 2;
