@@ -50,35 +50,43 @@ static int find_part(char *path, const char *name, const char *variable)
     return path[0] != '\0';
 }
 
-int start_network(struct cop_network **out,
-                  const char *program,
-                  const char *shape,
-                  const char *text,
-                  const char *session_path)
+int start_launch(struct cop_network **out,
+                 const char *program,
+                 struct cop_launch *launch)
 {
     char backend[PATH_MAX];
     char commnode[PATH_MAX];
     char filters[PATH_MAX];
     char *argv[] = {backend, NULL};
-    struct cop_launch launch = COP_LAUNCH_INIT;
     struct cop_error error;
     int r;
 
     r = start_path(backend, sizeof(backend), program);
     if (r < 0)
         return r;
+    launch->backend_argv = argv;
+    launch->times.open_timeout_ms = OPEN_TIMEOUT_MS;
+    if (find_part(commnode, "../run/coppice-commnode", "COPPICE_COMMNODE"))
+        launch->commnode_path = commnode;
+    if (find_part(filters, "../run/filters", "COPPICE_FILTER_PATH"))
+        launch->filter_path = filters;
+    r = cop_network_launch(out, launch, &error);
+    if (r < 0)
+        warnx("coppice: %s", error.text);
+    return r;
+}
+
+int start_network(struct cop_network **out,
+                  const char *program,
+                  const char *shape,
+                  const char *text,
+                  const char *session_path)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
     launch.topology_shape = shape;
     launch.topology_text = text;
     launch.session_path = session_path;
     launch.allow_injection = session_path != NULL;
-    launch.backend_argv = argv;
-    launch.times.open_timeout_ms = OPEN_TIMEOUT_MS;
-    if (find_part(commnode, "../run/coppice-commnode", "COPPICE_COMMNODE"))
-        launch.commnode_path = commnode;
-    if (find_part(filters, "../run/filters", "COPPICE_FILTER_PATH"))
-        launch.filter_path = filters;
-    r = cop_network_launch(out, &launch, &error);
-    if (r < 0)
-        warnx("coppice: %s", error.text);
-    return r;
+    return start_launch(out, program, &launch);
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+struct cop_launch;
 struct cop_network;
 
 /* Launch a network on this machine. Every back-end runs `program`, in the
@@ -18,6 +19,11 @@ int start_network(struct cop_network **out,
                   const char *shape,
                   const char *text,
                   const char *session_path);
+
+/* The same with further options: `launch` has a topology. */
+int start_launch(struct cop_network **out,
+                 const char *program,
+                 struct cop_launch *launch);
 
 /* Path of the program `name` that lies beside the running one, in `path`.
  * Returns 0, -ENAMETOOLONG or an error of the system, said. */
