@@ -144,7 +144,7 @@ static void age_payloads(struct driver *driver)
 
     if (now_ms < driver->age_ms)
         return;
-    driver->age_ms = now_ms + SPARE_IDLE_MS;
+    driver->age_ms = now_ms + SPARE_PERIOD_MS;
     payload_age(now_ms);
 }
 

@@ -96,20 +96,30 @@ void spares_put(struct spares *spares, void *block, size_t block_len)
     block_free(put);
 }
 
-/* Free the blocks that were put before `period`. */
+/* When a kept block goes, if the set is aged in every period. */
+static uint64_t last_period(const struct spare *spare)
+{
+    return spare->period + (spare->len < SPARE_LONG ? 1 : SPARE_LONG_PERIODS);
+}
+
+/* Free the blocks whose last period was before `period`. */
 static void give_back_older(struct spares *spares, uint64_t period)
 {
-    struct spare oldest;
+    struct spare gone;
+    uint32_t i;
 
     do {
-        oldest = (struct spare){.block = NULL};
+        gone = (struct spare){.block = NULL};
         if (!enter(spares))
             break;
-        if (spares->count > 0 && spares->list[0].period < period)
-            oldest = remove_spare(spares, 0);
+        for (i = 0; i < spares->count; i++)
+            if (last_period(&spares->list[i]) < period)
+                break;
+        if (i < spares->count)
+            gone = remove_spare(spares, i);
         leave(spares);
-        block_free(oldest);
-    } while (oldest.block);
+        block_free(gone);
+    } while (gone.block);
 }
 
 void spares_age(struct spares *spares, uint64_t now_ms)
@@ -119,8 +129,8 @@ void spares_age(struct spares *spares, uint64_t now_ms)
     if (!enter(spares))
         return;
     if (now_ms >= spares->period_end_ms) {
-        period = spares->period++;
-        spares->period_end_ms = now_ms + SPARE_IDLE_MS;
+        period = ++spares->period;
+        spares->period_end_ms = now_ms + SPARE_PERIOD_MS;
     }
     leave(spares);
     give_back_older(spares, period);

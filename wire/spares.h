@@ -21,8 +21,12 @@
 #define SPARES_MAX       128
 #define SPARES_BYTES_MAX ((size_t)64 << 20)
 
-/* Blocks that were unused for this long, or up to twice as long, are freed. */
-#define SPARE_IDLE_MS 2000
+/* Time is counted in periods. Blocks shorter than SPARE_LONG are freed after one
+ * without use; a new one is cheap. Others are freed after SPARE_LONG_PERIODS. Up
+ * to one period more passes in both cases. */
+#define SPARE_PERIOD_MS    500
+#define SPARE_LONG         ((size_t)256 << 10)
+#define SPARE_LONG_PERIODS 4
 
 /* A kept block. */
 struct spare {
@@ -36,7 +40,7 @@ struct spares {
     bool busy; /* a thread changes it */
     uint32_t count;
     size_t bytes;
-    uint64_t period; /* counts up every SPARE_IDLE_MS */
+    uint64_t period; /* counts up every SPARE_PERIOD_MS */
     uint64_t period_end_ms;
     struct spare list[SPARES_MAX]; /* the newest last */
 };
@@ -52,7 +56,7 @@ void *spares_take(struct spares *spares, size_t block_len);
 /* Put back a block from any set. The oldest go if there are too many. */
 void spares_put(struct spares *spares, void *block, size_t block_len);
 
-/* Free the blocks that were not used for SPARE_IDLE_MS. Call this from time to
+/* Free the blocks that were not used for long enough. Call this from time to
  * time. `now_ms` is of a monotonic clock. */
 void spares_age(struct spares *spares, uint64_t now_ms);
 

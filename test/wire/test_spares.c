@@ -95,19 +95,38 @@ TEST(what_is_not_used_is_given_back)
     spares_age(&spares, 1000);
     spares_put(&spares, block_of(len), len);
     spares_put(&spares, block_of(len), len);
-    for (uint64_t now_ms = 1000; now_ms < 1000 + SPARE_IDLE_MS; now_ms++)
+    for (uint64_t now_ms = 1000; now_ms < 1000 + SPARE_PERIOD_MS; now_ms++)
         spares_age(&spares, now_ms);
     CU_ASSERT_EQUAL(spares.count, 2);
-    spares_age(&spares, 1000 + SPARE_IDLE_MS);
+    spares_age(&spares, 1000 + SPARE_PERIOD_MS);
     CU_ASSERT_EQUAL(spares.count, 2);
     used = spares_take(&spares, len);
     spares_put(&spares, used, len);
-    spares_age(&spares, 1000 + 2 * SPARE_IDLE_MS);
+    spares_age(&spares, 1000 + 2 * SPARE_PERIOD_MS);
     CU_ASSERT_EQUAL(spares.count, 1);
     CU_ASSERT_PTR_EQUAL(spares.list[0].block, used);
-    spares_age(&spares, 1000 + 3 * SPARE_IDLE_MS);
+    spares_age(&spares, 1000 + 3 * SPARE_PERIOD_MS);
     CU_ASSERT_EQUAL(spares.count, 0);
     CU_ASSERT_EQUAL(spares.bytes, 0);
+}
+
+/* Long blocks stay for longer than short ones that were put after them. */
+TEST(long_blocks_are_given_back_later)
+{
+    static struct spares set;
+    uint64_t now_ms = 1000;
+    void *used = block_of(SPARE_LONG);
+
+    spares_age(&set, now_ms);
+    spares_put(&set, used, SPARE_LONG);
+    spares_put(&set, block_of(SPARE_MIN), SPARE_MIN);
+    for (int i = 0; i < SPARE_LONG_PERIODS; i++)
+        spares_age(&set, now_ms += SPARE_PERIOD_MS);
+    CU_ASSERT_EQUAL(set.count, 1);
+    CU_ASSERT_PTR_EQUAL(set.list[0].block, used);
+    spares_age(&set, now_ms + SPARE_PERIOD_MS);
+    CU_ASSERT_EQUAL(set.count, 0);
+    CU_ASSERT_EQUAL(set.bytes, 0);
 }
 
 /* While another thread has locked the set (in a forked child perhaps for ever),
