@@ -262,6 +262,29 @@ int candidates_take(struct targets *targets, struct search *search)
     return take(targets, search);
 }
 
+/* Without any rank, a process that was only forked from another candidate is its
+ * helper. */
+static void find_forked(struct search *search)
+{
+    for (size_t i = 0; i < search->count; i++)
+        if (search->list[i].rank.source != RANK_NONE)
+            return;
+    for (size_t i = 0; i < search->count; i++) {
+        struct candidate *candidate = &search->list[i];
+
+        candidate->is_helper = candidate->above &&
+                               process_is_forked(candidate->above->process->pid,
+                                                 candidate->process->pid);
+    }
+}
+
+int candidates_take_all(struct targets *targets, struct search *search)
+{
+    find_roles(search);
+    find_forked(search);
+    return take(targets, search);
+}
+
 int candidates_take_given(struct targets *targets, struct search *search)
 {
     find_given_roles(search);

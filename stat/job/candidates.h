@@ -56,6 +56,10 @@ int candidates_read_live(struct search *search);
  * -ENOMEM. */
 int candidates_take(struct targets *targets, struct search *search);
 
+/* The same for all processes of a job: without any rank, those that were only
+ * forked from others are their helpers. Returns 0 or -ENOMEM. */
+int candidates_take_all(struct targets *targets, struct search *search);
+
 /* Add the processes that were given, and their helpers: those below them with the
  * same ranks, or without ranks with the same program. What was given is no
  * helper, unless it is a worker of another rank. Returns 0 or -ENOMEM. */

@@ -444,6 +444,12 @@ static bool is_other_program(pid_t parent, pid_t child)
            (lens[0] != lens[1] || memcmp(commands[0], commands[1], lens[0]));
 }
 
+bool process_is_forked(pid_t parent, pid_t child)
+{
+    return process_same_program(parent, child) &&
+           !is_other_program(parent, child);
+}
+
 bool processes_only_starts(const struct processes *processes,
                            const struct process *process)
 {
@@ -469,6 +475,17 @@ bool process_is_wrapper(const struct process *process)
         "gdb", "script", "env",  "timeout", NULL};
 
     return is_among(process->name, names, true);
+}
+
+bool process_is_script(const struct process *process)
+{
+    static const char *const shells[] = {"sh",   "bash", "dash",    "ash",
+                                         "ksh",  "mksh", "zsh",     "csh",
+                                         "tcsh", "fish", "busybox", NULL};
+    char program[PATH_MAX];
+
+    return read_program(program, process->pid) &&
+           is_among(basename(program), shells, true);
 }
 
 bool process_is_remote_shell(const struct process *process)

@@ -58,6 +58,10 @@ const struct process *processes_worker_of(const struct processes *processes,
  * interpreter. */
 bool process_same_program(pid_t one, pid_t other);
 
+/* Whether `child` runs the program of `parent`, which is above it, with the same
+ * arguments, or as a worker of Python's multiprocessing. */
+bool process_is_forked(pid_t parent, pid_t child);
+
 /* Whether it only serves Python's multiprocessing: it tracks resources, or forks
  * the workers. */
 bool processes_is_service(const struct processes *processes,
@@ -84,6 +88,9 @@ bool processes_only_starts(const struct processes *processes,
 /* Whether it is a shell, or another program that starts the real one: timeout,
  * time, strace. */
 bool process_is_wrapper(const struct process *process);
+
+/* Whether a shell runs it: a script has a name of its own. */
+bool process_is_script(const struct process *process);
 
 /* Whether it is a client such as ssh, or srun. */
 bool process_is_remote_shell(const struct process *process);

@@ -131,10 +131,14 @@ static bool is_own(const struct process *process)
 }
 
 /* Whether a process without a rank may be a task: it does not only wait for
- * processes that it has started. */
-static bool may_be_meant(const struct process *process)
+ * processes that it has started, and does not only serve them. */
+static bool may_be_meant(const struct search *search,
+                         const struct process *process)
 {
-    return process->child_count == 0 && !process_is_launcher(process->name);
+    return !processes_is_service(&search->processes, process) &&
+           (process->child_count == 0 ||
+            (!process_is_wrapper(process) && !process_is_script(process) &&
+             !processes_only_starts(&search->processes, process)));
 }
 
 /* Add the tasks whose environments do not show the job, if there are any. */
@@ -182,7 +186,8 @@ static int find_step(struct search *search, const char *job)
             continue;
         candidates_add(search, process);
         if (search->list[search->count - 1].rank.source == RANK_NONE &&
-            !may_be_meant(process))
+            (process_is_launcher(process->name) ||
+             !may_be_meant(search, process)))
             search->count--;
     }
     if (candidates_read_live(search) < 0)
@@ -200,7 +205,7 @@ static int add_step(struct targets *targets, void *arg, struct cop_error *error)
     if (r == 0)
         r = find_step(&search, job);
     if (r == 0)
-        r = candidates_take(targets, &search);
+        r = candidates_take_all(targets, &search);
     if (r == 0 && search.count == 0)
         r = cop_error_set(error, -ENOENT, "no process of job %s on this host",
                           job);
@@ -225,8 +230,8 @@ static bool is_starter(const struct process *process)
 }
 
 /* Find the candidates below the launcher `pid`: those with a rank, and others
- * without children, except a starter without any yet. A rank that the launcher
- * itself has comes from another launcher above it. */
+ * that do not only start processes. A rank that the launcher itself has comes
+ * from another launcher above it. */
 static int find_below(struct search *search, pid_t pid)
 {
     struct rank own;
@@ -249,9 +254,7 @@ static int find_below(struct search *search, pid_t pid)
             is_starter(candidate->process))
             search->starter = candidate->process;
         else if (candidate->rank.source != RANK_NONE ||
-                 (candidate->process->child_count == 0 &&
-                  !processes_is_service(&search->processes,
-                                        candidate->process)))
+                 may_be_meant(search, candidate->process))
             search->list[kept++] = *candidate;
     }
     search->count = kept;
@@ -306,7 +309,7 @@ static int add_children(struct targets *targets,
     if (r == 0 && is_remote(&search))
         r = say_remote(pid, search.list[0].process, error);
     if (r == 0)
-        r = candidates_take(targets, &search);
+        r = candidates_take_all(targets, &search);
     if (r == 0 && search.count == 0 && search.starter)
         r = cop_error_set(error, -ENOENT,
                           "pid %d: no process of its job is there: %s, pid %d, "
