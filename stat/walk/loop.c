@@ -88,6 +88,16 @@ static int is_same_function(struct kinds *kinds,
     return r < 0 ? r : one[0] && strcmp(one, other) == 0;
 }
 
+/* Whether frames of two stacks, before their last, are at the same place. The
+ * interpreter's own frame, which is kept for --full, is anywhere in the
+ * interpreter while it runs the functions of Python that follow. */
+static bool is_same_caller(const struct frame *a, const struct frame *b)
+{
+    return is_same_place(a, b) ||
+           (!a->function[0] && a[1].function[0] && !b->function[0] &&
+            strcmp(a->module, b->module) == 0);
+}
+
 /* Whether a thread outside of its call may be in the loop: it is in the function
  * that has called, below it, or in that function's caller. */
 static int is_inside(const struct loop *loop,
@@ -107,7 +117,7 @@ static int is_inside(const struct loop *loop,
     if (common == 0)
         return 0;
     for (size_t i = 0; i + 1 < common; i++)
-        if (!is_same_place(&frames[i], &loop->frames[i]))
+        if (!is_same_caller(&frames[i], &loop->frames[i]))
             return 0;
     return is_same_function(kinds, names, &frames[common - 1],
                             &loop->frames[common - 1]);

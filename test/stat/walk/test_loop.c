@@ -106,3 +106,21 @@ TEST(two_functions_above_its_call_a_thread_has_left)
     CU_ASSERT_EQUAL(FOLLOW(0, true, PLACE("main", 9)), 0);
     loop_fini(&loop);
 }
+
+/* With --full the frame of the interpreter that runs the functions is before
+ * them; it is at any place of the interpreter. */
+TEST(the_interpreter_may_be_anywhere_in_the_loop)
+{
+    struct loop loop = {.frames = NULL};
+    const struct frame full[] = {INNER(4), INNER(5), PLACE("main", 9),
+                                 PLACE("hold", 3), INNER(1)};
+
+    CU_ASSERT_EQUAL(follow(&loop, full, 5, 1, true), 0);
+    CU_ASSERT_EQUAL(
+        FOLLOW(0, true, INNER(4), INNER(6), PLACE("main", 9), PLACE("hold", 2)),
+        1);
+    CU_ASSERT_EQUAL(
+        FOLLOW(0, true, INNER(3), INNER(6), PLACE("main", 9), PLACE("hold", 2)),
+        0);
+    loop_fini(&loop);
+}
