@@ -18,3 +18,7 @@ uint32_t character_read(const char *text, unsigned *len);
 /* Whether the character moves a terminal's cursor or controls the terminal in
  * another way, ends a line, or reverses the direction of text. */
 bool character_is_control(uint32_t character);
+
+/* How many columns a terminal takes for the character: 2 for those of East Asia
+ * and most pictures, 0 for marks on the previous character. */
+unsigned character_columns(uint32_t character);

@@ -14,31 +14,27 @@
 /* Spaces before all lines but the first. */
 #define INDENT 2
 
-/* Whether a character begins at `text`. */
-static bool begins(const char *text)
-{
-    return ((unsigned char)*text & 0xc0) != 0x80;
-}
-
 unsigned columns_of(const char *text)
 {
-    unsigned count = 0;
+    unsigned count = 0, len;
 
-    for (; *text; text++)
-        count += begins(text);
+    for (; *text; text += len)
+        count += character_columns(character_read(text, &len));
     return count;
 }
 
 /* Most bytes of `text` that fit into `width` columns. */
 static size_t bytes_of(const char *text, unsigned width)
 {
-    unsigned count = 0;
-    size_t len;
+    unsigned count = 0, len;
+    size_t at;
 
-    for (len = 0; text[len]; len++)
-        if (begins(text + len) && count++ == width)
+    for (at = 0; text[at]; at += len) {
+        count += character_columns(character_read(text + at, &len));
+        if (count > width)
             break;
-    return len;
+    }
+    return at;
 }
 
 /* The end of `text` to show after an ellipsis, so that both fit into `width`
@@ -54,27 +50,35 @@ static const char *tail_of(const char *text, unsigned width)
 
 void columns_write(FILE *file, const char *text, unsigned width)
 {
-    unsigned have = columns_of(text);
+    unsigned have = columns_of(text), room;
     const char *tail;
+    size_t len;
 
     if (have <= width) {
         fprintf(file, "%s%*s", text, (int)(width - have), "");
         return;
     }
     tail = tail_of(text, width - 1);
-    fprintf(file, "%.*s\xe2\x80\xa6%s",
-            (int)bytes_of(text, width - 1 - columns_of(tail)), text, tail);
+    room = width - 1 - columns_of(tail);
+    len = bytes_of(text, room);
+    fprintf(file, "%.*s\xe2\x80\xa6%s", (int)len, text, tail);
+    /* Half of a wide character is left. */
+    if (room > 0 && bytes_of(text, room - 1) == len)
+        fputc(' ', file);
 }
 
 size_t columns_line_len(const char *text, unsigned width)
 {
     size_t most = bytes_of(text, width), len = most;
+    unsigned first = 0;
 
     if (!text[most])
         return most;
+    if (most == 0) /* a wide character is wider */
+        character_read(text, &first);
     while (len > 0 && text[len] != ' ')
         len--;
-    return len > 0 ? len : most;
+    return len > 0 ? len : most + first;
 }
 
 void columns_wrap(FILE *file, const char *text, unsigned width)

@@ -1,6 +1,6 @@
 /* columns.h - fits text into the columns of a terminal.
  *
- * Text is UTF-8; wide characters are counted as one column. */
+ * Text is UTF-8; a terminal shows a character in none, one or two columns. */
 #pragma once
 
 #include <stdio.h>
