@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "stat/walk/python.h"
 
@@ -32,3 +33,12 @@ struct layout {
 /* Find the layout of the interpreter at `place`. Returns whether its version is
  * known, and what a process says of its own layout is plausible. */
 bool layout_find(struct layout *layout, const struct python_place *place);
+
+/* The number at `at` of what was read; the caller knows that it is within. */
+static inline uint64_t layout_number(const uint8_t *bytes, uint64_t at)
+{
+    uint64_t number;
+
+    memcpy(&number, bytes + at, sizeof(number));
+    return number;
+}

@@ -10,6 +10,7 @@
 #include "stat/clock.h"
 #include "stat/list.h"
 #include "stat/table.h"
+#include "stat/walk/code.h"
 #include "stat/walk/layout.h"
 #include "stat/walk/memory.h"
 
@@ -17,11 +18,6 @@
 #define INTERPRETERS_MAX 64
 #define THREADS_MAX      32768
 #define FRAMES_MAX       20000
-
-/* Most bytes of a name, and of all line tables together: a program may pretend
- * that it has many large ones. */
-#define NAME_SIZE  512
-#define LINES_SIZE (8 << 20)
 
 /* Frames with this owner or a higher one only mark a call of the interpreter
  * from C. */
@@ -32,18 +28,6 @@
 
 /* Low bits of a pointer in a frame that are not part of it, from 3.14 on. */
 #define POINTER_TAGS UINT64_C(3)
-
-/* A function; one entry for each code object. */
-struct code {
-    UT_hash_handle hh;
-    uint64_t address;
-    char *function;
-    char *file;
-    enum role role;
-    uint32_t first_line;
-    uint8_t *lines; /* NULL: not known */
-    size_t lines_size;
-};
 
 struct thread {
     UT_hash_handle hh;
@@ -63,8 +47,7 @@ struct python {
     pid_t pid;
     uint64_t deadline_ns;
     struct layout layout;
-    size_t lines_size; /* of all line tables together */
-    struct code *codes;
+    struct codes codes;
     struct thread *threads;
     struct gil gils[INTERPRETERS_MAX];
     size_t gil_count;
@@ -132,238 +115,6 @@ bool python_find(struct python_place *out, Dwfl_Module *module, pid_t pid)
     return place.runtime != 0;
 }
 
-/* ---- reading the process ---- */
-
-/* The number at `at` of what was read; the caller knows that it is within. */
-static uint64_t number_at(const uint8_t *bytes, uint64_t at)
-{
-    uint64_t number;
-
-    memcpy(&number, bytes + at, sizeof(number));
-    return number;
-}
-
-/* The pointer at `address`, 0 if it cannot be read. */
-static uint64_t read_pointer(const struct python *python, uint64_t address)
-{
-    uint64_t pointer;
-
-    return memory_read(python->pid, address, &pointer, sizeof(pointer))
-               ? pointer
-               : 0;
-}
-
-/* Write one character in UTF-8. Returns the number of bytes. */
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | (c >> 18 & 7));
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
-/* Read the text object at `address`. Of a long text the end is read, the part
- * of a path that matters. Returns a copy, or NULL: no text, or no memory. */
-static char *read_text(const struct python *python, uint64_t address)
-{
-    const struct layout *layout = &python->layout;
-    uint8_t head[128], bytes[NAME_SIZE];
-    uint64_t length, start;
-    uint32_t state, kind;
-    char text[4 * NAME_SIZE + 1];
-    size_t len = 0, i;
-
-    if (!memory_read(python->pid, address, head, layout->text_other))
-        return NULL;
-    length = number_at(head, layout->text_length);
-    memcpy(&state, head + layout->text_state, sizeof(state));
-    state >>= layout->text_kind;
-    kind = state & 7;
-    if (!(state >> 3 & 1) || (kind != 1 && kind != 2 && kind != 4) ||
-        length > INT32_MAX)
-        return NULL; /* not stored as one block of equal-size characters */
-    start =
-        address + (state >> 4 & 1 ? layout->text_ascii : layout->text_other);
-    if (length > NAME_SIZE / kind) {
-        start += (length - NAME_SIZE / kind) * kind;
-        length = NAME_SIZE / kind;
-    }
-    if (!memory_read(python->pid, start, bytes, length * kind))
-        return NULL;
-    for (i = 0; i < length; i++) {
-        uint32_t c = 0;
-
-        memcpy(&c, bytes + i * kind, kind);
-        if (c < ' ' || c > 0x10ffff)
-            c = '?';
-        len += put_utf8(text + len, c);
-    }
-    return strndup(text, len);
-}
-
-/* Read the line table at `address` into `code`. Without it the function has no
- * lines. */
-static void read_lines(struct python *python,
-                       struct code *code,
-                       uint64_t address)
-{
-    uint64_t size;
-
-    if (!memory_read(python->pid, address + python->layout.bytes_size, &size,
-                     sizeof(size)) ||
-        size > LINES_SIZE - python->lines_size)
-        return;
-    code->lines = malloc(size + 1);
-    if (!code->lines)
-        return;
-    code->lines_size = size;
-    python->lines_size += size;
-    if (!memory_read(python->pid, address + python->layout.bytes_bytes,
-                     code->lines, size)) {
-        free(code->lines);
-        code->lines = NULL;
-    }
-}
-
-static void code_free(struct code *code)
-{
-    if (!code)
-        return;
-    free(code->function);
-    free(code->file);
-    free(code->lines);
-    free(code);
-}
-
-/* Whether `path` ends in `end`. */
-static bool ends_in(const char *path, const char *end)
-{
-    size_t len = strlen(path), end_len = strlen(end);
-
-    return len >= end_len && strcmp(path + len - end_len, end) == 0;
-}
-
-/* The role of functions in a file: of a package whose functions are collective
- * calls, or of Python's own library or another package installed beside it. */
-static enum role role_of_file(const char *path)
-{
-    static const char *const collectives[] = {
-        "/torch/distributed/distributed_c10d.py", "/horovod/torch/mpi_ops.py",
-        "/horovod/tensorflow/mpi_ops.py", "/horovod/mxnet/mpi_ops.py"};
-
-    for (size_t i = 0; i < sizeof(collectives) / sizeof(*collectives); i++)
-        if (ends_in(path, collectives[i]))
-            return ROLE_COLLECTIVE;
-    return strstr(path, "/lib/python3") || strstr(path, "/lib64/python3") ||
-                   strncmp(path, "<frozen ", strlen("<frozen ")) == 0
-               ? ROLE_PYTHON
-               : ROLE_PROGRAM;
-}
-
-/* The function at `address`; NULL if there is none. */
-static const struct code *code_at(struct python *python, uint64_t address)
-{
-    const struct layout *layout = &python->layout;
-    uint8_t bytes[LAYOUT_CODE_SIZE];
-    struct code *code;
-    int32_t first_line;
-
-    HASH_FIND(hh, python->codes, &address, sizeof(address), code);
-    if (code)
-        return code;
-    if (!memory_read(python->pid, address, bytes, layout->code_code))
-        return NULL;
-    code = calloc(1, sizeof(*code));
-    if (!code)
-        return NULL;
-    code->address = address;
-    code->function = read_text(python, number_at(bytes, layout->code_name));
-    code->file = read_text(python, number_at(bytes, layout->code_file));
-    code->role = code->file ? role_of_file(code->file) : ROLE_PROGRAM;
-    memcpy(&first_line, bytes + layout->code_first_line, sizeof(first_line));
-    code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
-    if (code->function && code->file) {
-        read_lines(python, code, number_at(bytes, layout->code_lines));
-        HASH_ADD(hh, python->codes, address, sizeof(address), code);
-        if (code->hh.tbl)
-            return code;
-    }
-    code_free(code);
-    return NULL;
-}
-
-/* ---- lines ---- */
-
-/* Read a number with 6 bits per byte, and advance `at`. */
-static uint32_t next_number(const struct code *code, size_t *at)
-{
-    uint32_t number = 0;
-    unsigned shift = 0;
-
-    while (*at < code->lines_size && shift < 30) {
-        uint8_t byte = code->lines[(*at)++];
-
-        number |= (uint32_t)(byte & 0x3f) << shift;
-        shift += 6;
-        if (!(byte & 0x40))
-            break;
-    }
-    return number;
-}
-
-static int32_t next_signed(const struct code *code, size_t *at)
-{
-    uint32_t number = next_number(code, at);
-
-    return number & 1 ? -(int32_t)(number >> 1) : (int32_t)(number >> 1);
-}
-
-/* The line of the instruction `offset` bytes from the beginning of the code. An
- * entry of the table (PEP 626, "location table") is a byte with a mark, a kind,
- * and a number of instructions; then, by kind, the difference to the previous
- * line, and columns. */
-static uint32_t line_of(const struct code *code, int64_t offset)
-{
-    int64_t behind = 0, line = code->first_line;
-    size_t at = 0;
-
-    if (!code->lines || offset < 0)
-        return code->first_line;
-    while (at < code->lines_size) {
-        uint8_t first = code->lines[at++];
-        uint8_t kind = first >> 3 & 15;
-
-        if (kind == 13 || kind == 14)
-            line += next_signed(code, &at);
-        else if (kind >= 10 && kind <= 12)
-            line += kind - 10;
-        behind += 2 * ((first & 7) + 1);
-        if (offset < behind)
-            return kind == 15 || line < 0 || line > INT32_MAX ? 0
-                                                              : (uint32_t)line;
-        /* Columns continue up to the next entry. */
-        while (at < code->lines_size && !(code->lines[at] & 0x80))
-            at++;
-    }
-    return 0;
-}
-
 /* ---- threads and their frames ---- */
 
 /* Whether the interpreter has generated this code, to call a constructor: its
@@ -413,13 +164,13 @@ static int read_frames(struct python *python,
             break;
         if (!memory_read(python->pid, address, bytes, layout->frame_owner + 1))
             break;
-        executable = number_at(bytes, layout->frame_code) & ~POINTER_TAGS;
+        executable = layout_number(bytes, layout->frame_code) & ~POINTER_TAGS;
         is_mark = layout->frame_is_entry == 0 &&
                   bytes[layout->frame_owner] >= OWNED_BY_C;
-        address = number_at(bytes, layout->frame_previous);
+        address = layout_number(bytes, layout->frame_previous);
         if (is_mark && thread->count > 0)
             thread->frames[thread->count - 1].is_entry = true;
-        code = is_mark ? NULL : code_at(python, executable);
+        code = is_mark ? NULL : codes_find(&python->codes, executable);
         if (!code || is_made_up(code))
             continue;
         if (list_grow(&thread->frames, thread->count, sizeof(*thread->frames)) <
@@ -429,9 +180,9 @@ static int read_frames(struct python *python,
             code->function,
             code->file,
             code->role,
-            line_of(code,
-                    (int64_t)(number_at(bytes, layout->frame_instruction) -
-                              executable - layout->code_code)),
+            code_line(code, (int64_t)(layout_number(bytes,
+                                                    layout->frame_instruction) -
+                                      executable - layout->code_code)),
             layout->frame_is_entry && bytes[layout->frame_is_entry] != 0,
             false};
     }
@@ -452,13 +203,15 @@ static int read_frames(struct python *python,
 static int read_thread(struct python *python, uint64_t address)
 {
     const struct layout *layout = &python->layout;
-    uint64_t frame = read_pointer(python, address + layout->thread_frame);
-    uint64_t number = read_pointer(python, address + layout->thread_native_id);
+    uint64_t frame =
+        memory_pointer(python->pid, address + layout->thread_frame);
+    uint64_t number =
+        memory_pointer(python->pid, address + layout->thread_native_id);
     pid_t tid = (pid_t)number;
     struct thread *thread;
 
     if (layout->frame_is_behind && frame)
-        frame = read_pointer(python, frame + layout->frame_at);
+        frame = memory_pointer(python->pid, frame + layout->frame_at);
     if (!frame || number == 0 || number > INT32_MAX)
         return 0;
     HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
@@ -487,17 +240,17 @@ static void read_gil(struct python *python,
     uint64_t holder, number = 0;
     int32_t collects = 0, locked = 0;
 
-    gil->address =
-        layout->runtime_gil
-            ? runtime + layout->runtime_gil
-            : read_pointer(python, interpreter + layout->interpreter_gil);
+    gil->address = layout->runtime_gil
+                       ? runtime + layout->runtime_gil
+                       : memory_pointer(python->pid,
+                                        interpreter + layout->interpreter_gil);
     if (memory_read(python->pid, gil->address + layout->gil_locked, &locked,
                     sizeof(locked)) &&
         locked == 1) {
-        holder = read_pointer(python, gil->address + layout->gil_holder);
-        number = holder
-                     ? read_pointer(python, holder + layout->thread_native_id)
-                     : 0;
+        holder = memory_pointer(python->pid, gil->address + layout->gil_holder);
+        number = holder ? memory_pointer(python->pid,
+                                         holder + layout->thread_native_id)
+                        : 0;
     }
     gil->holder = number <= INT32_MAX ? (pid_t)number : 0;
     gil->collects =
@@ -530,16 +283,17 @@ int python_read(struct python **out,
     if (!python)
         return -ENOMEM;
     python->pid = place->pid;
+    python->codes = (struct codes){place->pid, &python->layout, 0, NULL};
     python->deadline_ns = deadline_ns;
     if (!layout_find(&python->layout, place))
         goto out;
-    interpreter = read_pointer(python, place->runtime +
-                                           python->layout.runtime_interpreters);
+    interpreter = memory_pointer(
+        python->pid, place->runtime + python->layout.runtime_interpreters);
     for (size_t interpreters = 0;
          interpreter && interpreters < INTERPRETERS_MAX; interpreters++) {
         read_gil(python, place->runtime, interpreter);
-        thread = read_pointer(python,
-                              interpreter + python->layout.interpreter_threads);
+        thread = memory_pointer(
+            python->pid, interpreter + python->layout.interpreter_threads);
         for (threads = 0;
              thread && threads < THREADS_MAX && clock_now_ns() < deadline_ns;
              threads++) {
@@ -548,10 +302,11 @@ int python_read(struct python **out,
                 break;
             if (r < 0)
                 goto out;
-            thread = read_pointer(python, thread + python->layout.thread_next);
+            thread = memory_pointer(python->pid,
+                                    thread + python->layout.thread_next);
         }
-        interpreter =
-            read_pointer(python, interpreter + python->layout.interpreter_next);
+        interpreter = memory_pointer(
+            python->pid, interpreter + python->layout.interpreter_next);
     }
     r = 0;
     if (python->threads) {
@@ -586,15 +341,11 @@ bool python_collects(const struct python *python, pid_t tid)
 
 void python_free(struct python *python)
 {
-    struct code *code, *next_code;
     struct thread *thread;
 
     if (!python)
         return;
-    HASH_ITER (hh, python->codes, code, next_code) {
-        HASH_DEL(python->codes, code);
-        code_free(code);
-    }
+    codes_fini(&python->codes);
     for (thread = python->threads; thread; thread = thread->hh.next)
         free(thread->frames);
     TABLE_FREE(python->threads);
