@@ -35,6 +35,12 @@ static const struct layout layout_3_11 = {
     .text_other = 72,
     .bytes_size = 16,
     .bytes_bytes = 32,
+    .tasks = "_all_tasks",
+    .frame_globals = 8,
+    .frame_stack_top = 64,
+    .frame_locals = 72,
+    .suspended = -1,
+    .attributes = ATTRIBUTES_BEFORE,
 };
 
 static const struct layout layout_3_12 = {
@@ -66,6 +72,12 @@ static const struct layout layout_3_12 = {
     .text_other = 56,
     .bytes_size = 16,
     .bytes_bytes = 32,
+    .tasks = "_scheduled_tasks",
+    .frame_globals = 24,
+    .frame_stack_top = 64,
+    .frame_locals = 72,
+    .suspended = -1,
+    .attributes = ATTRIBUTES_MARKED,
 };
 
 /* From 3.13 on the interpreter's state begins with numbers that describe the
@@ -79,6 +91,17 @@ static const struct described described[] = {
     {0x030d, 10, 14, 19, 28, 34, 64, 67, 72},
     {0x030e, 11, 15, 22, 31, 39, 74, 77, 82},
 };
+
+/* What 3.13 does not describe; from 3.14 on tasks are kept in another way. */
+static void add_tasks(struct layout *layout)
+{
+    layout->tasks = "_scheduled_tasks";
+    layout->frame_globals = 24;
+    layout->frame_stack_top = 64;
+    layout->frame_locals = 72;
+    layout->suspended = -2;
+    layout->attributes = ATTRIBUTES_INSIDE;
+}
 
 /* How many of these numbers are read. */
 #define NUMBERS 83
@@ -139,6 +162,8 @@ static bool read_layout(struct layout *layout,
         .text_ascii = text[3],
         .text_other = text[3] + 2 * sizeof(uint64_t),
     };
+    if (where->version == 0x030d)
+        add_tasks(layout);
     return layout->frame_owner < LAYOUT_FRAME_SIZE &&
            layout->frame_owner >= 8 &&
            layout->frame_previous <= layout->frame_owner - 8 &&

@@ -28,6 +28,17 @@ struct layout {
     uint64_t text_length, text_state, text_ascii, text_other;
     unsigned text_kind; /* lowest bit of the kind within the state */
     uint64_t bytes_size, bytes_bytes;
+    /* For the tasks of asyncio; `tasks` is the variable of asyncio.tasks that
+     * has the set of them, NULL: they cannot be read. */
+    const char *tasks;
+    uint64_t frame_globals, frame_stack_top, frame_locals;
+    int suspended; /* the lowest state of a suspended coroutine; -1 the highest */
+    enum {
+        ATTRIBUTES_BEFORE, /* of an object: a pointer to them, or else to a
+                              dictionary, is before it; */
+        ATTRIBUTES_MARKED, /* a pointer to either, */
+        ATTRIBUTES_INSIDE, /* or they are behind its head */
+    } attributes;
 };
 
 /* Find the layout of the interpreter at `place`. Returns whether its version is

@@ -13,6 +13,7 @@
 #include "stat/walk/code.h"
 #include "stat/walk/layout.h"
 #include "stat/walk/memory.h"
+#include "stat/walk/suspended.h"
 
 /* Most interpreters of a process, threads of one, and frames of a thread. */
 #define INTERPRETERS_MAX 64
@@ -34,6 +35,10 @@ struct thread {
     pid_t tid;
     struct python_frame *frames; /* outermost first */
     size_t count;
+    uint64_t globals; /* of the loop of asyncio that it runs; 0: none */
+    uint64_t loop;
+    struct python_tasks *tasks; /* suspended, of that loop */
+    size_t task_count;
 };
 
 /* The global lock and the garbage collector of an interpreter. */
@@ -146,6 +151,22 @@ static void find_imports(struct thread *thread)
     }
 }
 
+/* If the frame at `address` is the loop of asyncio, note that. */
+static void find_loop(const struct python *python,
+                      struct thread *thread,
+                      const struct code *code,
+                      uint64_t address)
+{
+    const struct layout *layout = &python->layout;
+
+    if (!layout->tasks || thread->loop || code->role != ROLE_PYTHON ||
+        strcmp(code->function, "BaseEventLoop._run_once") != 0)
+        return;
+    thread->globals =
+        memory_pointer(python->pid, address + layout->frame_globals);
+    thread->loop = memory_pointer(python->pid, address + layout->frame_locals);
+}
+
 /* Read the frames from `address` on, innermost first, then reverse them. */
 static int read_frames(struct python *python,
                        struct thread *thread,
@@ -157,7 +178,7 @@ static int read_frames(struct python *python,
     size_t seen, i;
 
     for (seen = 0; address && seen < FRAMES_MAX; seen++) {
-        uint64_t executable;
+        uint64_t executable, frame = address;
         bool is_mark;
 
         if (clock_now_ns() >= python->deadline_ns)
@@ -173,6 +194,7 @@ static int read_frames(struct python *python,
         code = is_mark ? NULL : codes_find(&python->codes, executable);
         if (!code || is_made_up(code))
             continue;
+        find_loop(python, thread, code, frame);
         if (list_grow(&thread->frames, thread->count, sizeof(*thread->frames)) <
             0)
             return -ENOMEM;
@@ -209,6 +231,7 @@ static int read_thread(struct python *python, uint64_t address)
         memory_pointer(python->pid, address + layout->thread_native_id);
     pid_t tid = (pid_t)number;
     struct thread *thread;
+    int r;
 
     if (layout->frame_is_behind && frame)
         frame = memory_pointer(python->pid, frame + layout->frame_at);
@@ -226,7 +249,12 @@ static int read_thread(struct python *python, uint64_t address)
         free(thread);
         return -ENOMEM;
     }
-    return read_frames(python, thread, frame);
+    r = read_frames(python, thread, frame);
+    if (r == 0 && thread->loop)
+        r = suspended_read(&thread->tasks, &python->codes, thread->globals,
+                           thread->loop, python->deadline_ns);
+    thread->task_count = r > 0 ? (size_t)r : 0;
+    return r < 0 ? r : 0;
 }
 
 /* Read who holds the global lock of an interpreter, and whether its garbage
@@ -346,8 +374,10 @@ void python_free(struct python *python)
     if (!python)
         return;
     codes_fini(&python->codes);
-    for (thread = python->threads; thread; thread = thread->hh.next)
+    for (thread = python->threads; thread; thread = thread->hh.next) {
         free(thread->frames);
+        free(thread->tasks);
+    }
     TABLE_FREE(python->threads);
     free(python);
 }
@@ -362,4 +392,16 @@ const struct python_frame *python_frames(const struct python *python,
         HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
     *count = thread ? thread->count : 0;
     return thread ? thread->frames : NULL;
+}
+
+const struct python_tasks *python_tasks(const struct python *python,
+                                        pid_t tid,
+                                        size_t *count)
+{
+    struct thread *thread = NULL;
+
+    if (python)
+        HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
+    *count = thread ? thread->task_count : 0;
+    return thread ? thread->tasks : NULL;
 }

@@ -40,6 +40,17 @@ struct python_frame {
                              removes it from its own tracebacks */
 };
 
+/* Tasks of asyncio that are suspended at one place: of the coroutines for which
+ * they wait, the innermost of the program, or else the innermost. Strings live as
+ * long as their `struct python`. */
+struct python_tasks {
+    const char *function;
+    const char *file;
+    uint32_t line; /* 0: not known */
+    enum role role;
+    size_t count;
+};
+
 struct python; /* opaque */
 
 /* Look for an interpreter in `module` of process `pid`. Returns whether it is
@@ -78,3 +89,9 @@ void python_free(struct python *python);
 const struct python_frame *python_frames(const struct python *python,
                                          pid_t tid,
                                          size_t *count);
+
+/* The suspended tasks of the loop of asyncio that the thread `tid` runs, by place,
+ * most first; CPython 3.11 to 3.13. Borrowed. */
+const struct python_tasks *python_tasks(const struct python *python,
+                                        pid_t tid,
+                                        size_t *count);

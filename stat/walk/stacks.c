@@ -14,11 +14,12 @@
 #include "stat/table.h"
 #include "stat/walk/stack.h"
 #include "stat/walk/states.h"
+#include "stat/walk/suspended.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/waits.h"
 
 /* Most frames of a stack that are notes. */
-#define NOTES_MAX 11
+#define NOTES_MAX (11 + SUSPENDED_NOTES)
 
 /* Longest note. */
 #define NOTE_SIZE (THREAD_PLACE_SIZE + 64)
@@ -468,16 +469,22 @@ static int add_waits(struct stacks *stacks,
     return count;
 }
 
-/* Append notes on the interpreter's global lock and its garbage collector, for a
- * thread with the id `inner` in its own process. Returns how many. */
+/* Append notes on the interpreter's global lock, its garbage collector, and tasks
+ * of asyncio, for a thread with the id `inner` in its own process. Returns how
+ * many. */
 static size_t add_python_notes(struct stacks *stacks,
                                struct frame *frames,
                                const struct stack *stack,
                                pid_t inner)
 {
+    const struct python_tasks *tasks;
+    char text[SUSPENDED_NOTE_SIZE];
     pid_t holder = 0;
-    size_t count = 0;
+    size_t count = 0, places, i;
 
+    tasks = python_tasks(stacks->python, inner, &places);
+    for (i = 0; suspended_note(text, tasks, places, i); i++)
+        frames[count++] = note(stacks, "%s", text);
     if (python_collects(stacks->python, inner))
         frames[count++] = FRAME_NOTE(FRAME_COLLECTOR);
     if (!stack->waits ||
