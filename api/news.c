@@ -42,6 +42,7 @@ static bool is_repeated(enum cop_event_type type)
     case COP_EVENT_FILTER_ERROR:
     case COP_EVENT_NODE_REFUSED:
     case COP_EVENT_REDO:
+    case COP_EVENT_VIEW:
         return true;
     case COP_EVENT_NODE_JOINED:
     case COP_EVENT_BACKEND_LOST:
