@@ -101,7 +101,7 @@ static int count_tree(void)
     struct cop_network *network = NULL;
     struct cop_stream *stream;
     struct cop_error error = {.text = ""};
-    pid_t victim;
+    pid_t victim = 0;
     int r;
 
     launch.topology_shape = "2x2";
