@@ -517,7 +517,7 @@ static void do_due(struct node *node)
     while (node->due != 0 && !node->ended && !node->failed) {
         enum due what = (enum due)(node->due & -node->due);
 
-        node->due &= (uint8_t)~what;
+        node->due &= (uint16_t)~what;
         switch (what) {
         case DUE_FAILURE:
             each_due(node, what, accept_end_hopeless);
@@ -542,6 +542,9 @@ static void do_due(struct node *node)
             break;
         case DUE_VIEW:
             view_update(node);
+            break;
+        case DUE_PROBES:
+            adoption_moved(node);
             break;
         }
     }

@@ -58,8 +58,8 @@ struct peer {
  * names joiners: they are in none of the waves that are sent again. A total is
  * packed when the markers have passed, as it says what is settled. The states
  * that recovery waits for may be such totals; so may what the end waits for.
- * Suspicions read what all these have changed. A view is last: it has what they
- * find. */
+ * Suspicions read what all these have changed. A view has what they find. The
+ * probes of a mover are answered when all else has been said to its parent. */
 enum due {
     DUE_FAILURE = 1,    /* streams: too many redos (16.13) */
     DUE_REDO = 2,       /* streams: a wave cannot become whole (16.7) */
@@ -69,6 +69,7 @@ enum due {
     DUE_END = 32,       /* this node may end now (11.4, 11.6) */
     DUE_SUSPICION = 64, /* front-end: paths may have changed (6.8) */
     DUE_VIEW = 128,     /* front-end: a view may be due, or stable (21) */
+    DUE_PROBES = 256,   /* a mover that has another parent has probes (18.5) */
 };
 
 struct node {
@@ -84,7 +85,7 @@ struct node {
     struct actions *out;
     /* Read in every step, and mostly 0: side by side in one cache line. */
     bool failed;
-    uint8_t due; /* of enum due */
+    uint16_t due; /* of enum due */
     enum recovery_phase recovering;
     size_t uncovered_count;
     size_t doubt_count;

@@ -60,7 +60,7 @@ static void move_attach(struct node *node, struct peer *peer)
     node->depth = peer->height + 1;
     ranks_fini(&node->streams[0]->settle.sent.members); /* to be claimed anew */
     orphan_attach(node, peer);
-    adoption_moved(node);
+    node->due |= DUE_PROBES;
 }
 
 /* PROTOCOL 18.5: `peer` is the parent now. Each stream changes over as after
