@@ -31,19 +31,21 @@ static void trim_branch(struct node *node,
                         bool gone)
 {
     struct branch *branch;
-    uint64_t had;
+    uint64_t claimed;
+    bool had;
 
     if (peer->slot >= stream->branch_count)
         return;
     branch = &stream->branches[peer->slot];
-    had = ranks_size(&branch->members);
+    had = branch->members.count > 0;
+    claimed = ranks_size(&branch->claim.members);
     if (ranks_intersect(&branch->members, &peer->below) < 0 ||
         ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
-    if (branch->members.count == 0 && (had > 0 || gone))
+    if (branch->members.count == 0 && (had || gone))
         branch_emptied(node, stream, peer, gone);
-    else if (ranks_size(&branch->members) < had && stream->kind->owe)
-        stream->kind->owe(stream, peer->slot);
+    else if (ranks_size(&branch->claim.members) < claimed && stream->kind->owe)
+        stream->kind->owe(stream, peer->slot); /* it had claimed the stream */
 }
 
 /* The members of `stream` have changed: continue whatever waited for that.

@@ -74,7 +74,7 @@ TEST(memory_of_large_payloads_is_kept)
     CU_ASSERT(first > 0);
     for (int i = 0; i < 100; i++)
         CU_ASSERT(faults_of(len) <= first / 8);
-    for (uint64_t now_ms = 0; now_ms <= 3000; now_ms += 1000)
+    for (uint64_t now_ms = 0; now_ms <= 3000; now_ms += 500)
         payload_age(now_ms);
     CU_ASSERT(faults_of(len) > first / 2);
     payload_give_back();
