@@ -82,6 +82,8 @@ static void tell_stable(struct node *node)
         tell->sequence = views->stable = view->number;
         tell->code = spent_us > INT_MAX ? INT_MAX : (int)spent_us;
     }
+    if (done == 0)
+        return;
     views->sent_count -= done;
     memmove(views->sent, views->sent + done,
             views->sent_count * sizeof(*views->sent));
