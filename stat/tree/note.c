@@ -22,6 +22,7 @@ static const struct form {
     {"[# task is suspended in *]", NOTE_SUSPENDED},
     {"[# tasks are suspended in *]", NOTE_SUSPENDED},
     {"[# more tasks are suspended elsewhere]", NOTE_SUSPENDED},
+    {"[some suspended tasks may be missing]", NOTE_SUSPENDED},
     {FRAME_RUNNING, NOTE_RUNNING},
     {FRAME_THREAD "*]", NOTE_THREAD_NAME},
     {FRAME_WORKER, NOTE_THREAD_NAME},

@@ -37,8 +37,7 @@ struct thread {
     size_t count;
     uint64_t globals; /* of the loop of asyncio that it runs; 0: none */
     uint64_t loop;
-    struct python_tasks *tasks; /* suspended, of that loop */
-    size_t task_count;
+    struct python_suspended suspended; /* of that loop */
 };
 
 /* The global lock and the garbage collector of an interpreter. */
@@ -251,10 +250,9 @@ static int read_thread(struct python *python, uint64_t address)
     }
     r = read_frames(python, thread, frame);
     if (r == 0 && thread->loop)
-        r = suspended_read(&thread->tasks, &python->codes, thread->globals,
+        r = suspended_read(&thread->suspended, &python->codes, thread->globals,
                            thread->loop, python->deadline_ns);
-    thread->task_count = r > 0 ? (size_t)r : 0;
-    return r < 0 ? r : 0;
+    return r;
 }
 
 /* Read who holds the global lock of an interpreter, and whether its garbage
@@ -376,32 +374,36 @@ void python_free(struct python *python)
     codes_fini(&python->codes);
     for (thread = python->threads; thread; thread = thread->hh.next) {
         free(thread->frames);
-        free(thread->tasks);
+        free(thread->suspended.list);
     }
     TABLE_FREE(python->threads);
     free(python);
+}
+
+/* The thread `tid` that runs Python; NULL: it runs none. */
+static const struct thread *thread_of(const struct python *python, pid_t tid)
+{
+    struct thread *thread = NULL;
+
+    if (python)
+        HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
+    return thread;
 }
 
 const struct python_frame *python_frames(const struct python *python,
                                          pid_t tid,
                                          size_t *count)
 {
-    struct thread *thread = NULL;
+    const struct thread *thread = thread_of(python, tid);
 
-    if (python)
-        HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
     *count = thread ? thread->count : 0;
     return thread ? thread->frames : NULL;
 }
 
-const struct python_tasks *python_tasks(const struct python *python,
-                                        pid_t tid,
-                                        size_t *count)
+const struct python_suspended *python_suspended(const struct python *python,
+                                                pid_t tid)
 {
-    struct thread *thread = NULL;
+    const struct thread *thread = thread_of(python, tid);
 
-    if (python)
-        HASH_FIND(hh, python->threads, &tid, sizeof(tid), thread);
-    *count = thread ? thread->task_count : 0;
-    return thread ? thread->tasks : NULL;
+    return thread && thread->loop ? &thread->suspended : NULL;
 }

@@ -51,6 +51,13 @@ struct python_tasks {
     size_t count;
 };
 
+/* Those of one loop, by place, most first. */
+struct python_suspended {
+    struct python_tasks *list;
+    size_t count;
+    bool cut; /* not all could be read: there may be more */
+};
+
 struct python; /* opaque */
 
 /* Look for an interpreter in `module` of process `pid`. Returns whether it is
@@ -90,8 +97,7 @@ const struct python_frame *python_frames(const struct python *python,
                                          pid_t tid,
                                          size_t *count);
 
-/* The suspended tasks of the loop of asyncio that the thread `tid` runs, by place,
- * most first; CPython 3.11 to 3.13. Borrowed. */
-const struct python_tasks *python_tasks(const struct python *python,
-                                        pid_t tid,
-                                        size_t *count);
+/* The suspended tasks of the loop of asyncio that the thread `tid` runs; CPython
+ * 3.11 to 3.13. NULL if it runs none. Borrowed. */
+const struct python_suspended *python_suspended(const struct python *python,
+                                                pid_t tid);

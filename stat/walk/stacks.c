@@ -477,13 +477,13 @@ static size_t add_python_notes(struct stacks *stacks,
                                const struct stack *stack,
                                pid_t inner)
 {
-    const struct python_tasks *tasks;
+    const struct python_suspended *tasks =
+        python_suspended(stacks->python, inner);
     char text[SUSPENDED_NOTE_SIZE];
     pid_t holder = 0;
-    size_t count = 0, places, i;
+    size_t count = 0, i;
 
-    tasks = python_tasks(stacks->python, inner, &places);
-    for (i = 0; suspended_note(text, tasks, places, i); i++)
+    for (i = 0; tasks && suspended_note(text, tasks, i); i++)
         frames[count++] = note(stacks, "%s", text);
     if (python_collects(stacks->python, inner))
         frames[count++] = FRAME_NOTE(FRAME_COLLECTOR);

@@ -16,8 +16,9 @@
 #define SLOTS_MAX   4096
 #define AWAITS_MAX  1000
 
-/* Most places. */
+/* Most places, and notes about them. */
 #define PLACES_MAX 1024
+#define NAMED_MAX  (SUSPENDED_NOTES - 1)
 
 /* Bytes of a task in which its coroutine is sought, and most of a coroutine. */
 #define TASK_SIZE      256
@@ -53,8 +54,7 @@ struct reading {
     uint64_t type;         /* of coroutines; 0: not known yet */
     uint64_t frame_at;     /* in a coroutine */
     uint64_t coroutine_at; /* in a task; 0: not known yet */
-    struct python_tasks *places;
-    size_t count;
+    struct python_suspended *out;
 };
 
 static uint64_t pointer(const struct reading *reading, uint64_t address)
@@ -257,20 +257,23 @@ static bool find_place(struct python_tasks *out,
 /* Count a task at its place. Returns 0 or -ENOMEM. */
 static int add_place(struct reading *reading, const struct python_tasks *place)
 {
+    struct python_suspended *out = reading->out;
     size_t i;
 
-    for (i = 0; i < reading->count; i++)
-        if (reading->places[i].file == place->file &&
-            reading->places[i].function == place->function &&
-            reading->places[i].line == place->line) {
-            reading->places[i].count++;
+    for (i = 0; i < out->count; i++)
+        if (out->list[i].file == place->file &&
+            out->list[i].function == place->function &&
+            out->list[i].line == place->line) {
+            out->list[i].count++;
             return 0;
         }
-    if (i == PLACES_MAX)
+    if (i == PLACES_MAX) {
+        out->cut = true;
         return 0;
-    if (list_grow(&reading->places, i, sizeof(*reading->places)) < 0)
+    }
+    if (list_grow(&out->list, i, sizeof(*out->list)) < 0)
         return -ENOMEM;
-    reading->places[reading->count++] = *place;
+    out->list[out->count++] = *place;
     return 0;
 }
 
@@ -295,9 +298,10 @@ static int read_tasks(struct reading *reading, uint64_t set)
     uint64_t mask = pointer(reading, set + SET_MASK);
     uint64_t table = pointer(reading, set + SET_TABLE), task;
     struct python_tasks place;
+    uint64_t i;
     int r = 0;
 
-    for (uint64_t i = 0;
+    for (i = 0;
          table && r == 0 && i <= mask && i < ENTRIES_MAX && !is_late(reading);
          i++) {
         task = pointer(reading, table + 16 * i); /* the reference */
@@ -307,10 +311,11 @@ static int read_tasks(struct reading *reading, uint64_t set)
         if (find_place(&place, reading, coroutine_of(reading, task)))
             r = add_place(reading, &place);
     }
+    reading->out->cut |= table && i <= mask;
     return r;
 }
 
-int suspended_read(struct python_tasks **out,
+int suspended_read(struct python_suspended *out,
                    struct codes *codes,
                    uint64_t globals,
                    uint64_t loop,
@@ -319,10 +324,12 @@ int suspended_read(struct python_tasks **out,
     struct reading reading = {.codes = codes,
                               .layout = codes->layout,
                               .loop = loop,
-                              .deadline_ns = deadline_ns};
+                              .deadline_ns = deadline_ns,
+                              .out = out};
     uint64_t module, set;
     int r = 0;
 
+    *out = (struct python_suspended){.list = NULL};
     if (!reading.layout->tasks || !loop)
         return 0;
     module = dict_find(&reading, globals, "tasks");
@@ -332,13 +339,10 @@ int suspended_read(struct python_tasks **out,
     set = set ? set_of(&reading, set) : 0;
     if (set)
         r = read_tasks(&reading, set);
-    if (r < 0 || reading.count == 0) {
-        free(reading.places);
-        return r;
-    }
-    qsort(reading.places, reading.count, sizeof(*reading.places), by_count);
-    *out = reading.places;
-    return (int)reading.count;
+    out->cut |= is_late(&reading);
+    if (out->count > 1)
+        qsort(out->list, out->count, sizeof(*out->list), by_count);
+    return r;
 }
 
 /* How many bytes of a name to show: no part of a character. */
@@ -353,27 +357,32 @@ static int name_len(const char *name)
 }
 
 bool suspended_note(char note[SUSPENDED_NOTE_SIZE],
-                    const struct python_tasks *tasks,
-                    size_t count,
+                    const struct python_suspended *tasks,
                     size_t i)
 {
+    const struct python_tasks *place;
+    size_t named = tasks->count < NAMED_MAX ? tasks->count : NAMED_MAX;
     const char *file;
     size_t rest = 0;
 
-    if (i >= count || i >= SUSPENDED_NOTES)
-        return false;
-    if (i == SUSPENDED_NOTES - 1 && i + 1 < count) {
-        while (i < count)
-            rest += tasks[i++].count;
+    if (i >= named) {
+        snprintf(note, SUSPENDED_NOTE_SIZE,
+                 "[some suspended tasks may be missing]");
+        return tasks->cut && i == named;
+    }
+    if (i == NAMED_MAX - 1 && named < tasks->count) {
+        while (i < tasks->count)
+            rest += tasks->list[i++].count;
         snprintf(note, SUSPENDED_NOTE_SIZE,
                  "[%zu more tasks are suspended elsewhere]", rest);
         return true;
     }
-    file = strrchr(tasks[i].file, '/');
-    file = file ? file + 1 : tasks[i].file;
+    place = &tasks->list[i];
+    file = strrchr(place->file, '/');
+    file = file ? file + 1 : place->file;
     snprintf(note, SUSPENDED_NOTE_SIZE,
-             "[%zu task%s suspended in %.*s (%.*s:%u)]", tasks[i].count,
-             tasks[i].count == 1 ? " is" : "s are", name_len(tasks[i].function),
-             tasks[i].function, name_len(file), file, tasks[i].line);
+             "[%zu task%s suspended in %.*s (%.*s:%u)]", place->count,
+             place->count == 1 ? " is" : "s are", name_len(place->function),
+             place->function, name_len(file), file, place->line);
     return true;
 }

@@ -158,8 +158,10 @@ static void world_begin(void)
     put_task(4, 4, address(LOOP) + 8);
 }
 
-/* Read the tasks. Returns how many places. */
-static int check_read(struct python_tasks **out, struct codes *codes)
+/* Read the tasks. */
+static void check_read(struct python_suspended *out,
+                       struct codes *codes,
+                       uint64_t deadline_ns)
 {
     static struct layout layout;
     const struct python_place place = {.pid = getpid(),
@@ -167,62 +169,73 @@ static int check_read(struct python_tasks **out, struct codes *codes)
 
     CU_ASSERT_FATAL(layout_find(&layout, &place));
     *codes = (struct codes){getpid(), &layout, 0, NULL};
-    *out = NULL;
-    return suspended_read(out, codes, address(GLOBALS), address(LOOP),
-                          UINT64_MAX);
+    CHECK_OK(suspended_read(out, codes, address(GLOBALS), address(LOOP),
+                            deadline_ns));
 }
 
-static void check_count(int expected)
+/* Check how many places are read until `deadline_ns`, and whether that may not be
+ * all. */
+static void check_places(size_t expected, bool cut, uint64_t deadline_ns)
 {
-    struct python_tasks *tasks;
+    struct python_suspended tasks;
     struct codes codes;
 
-    CU_ASSERT_EQUAL(check_read(&tasks, &codes), expected);
-    free(tasks);
+    check_read(&tasks, &codes, deadline_ns);
+    CU_ASSERT_EQUAL(tasks.count, expected);
+    CU_ASSERT_EQUAL(tasks.cut, cut);
+    free(tasks.list);
     codes_fini(&codes);
+}
+
+static void check_count(size_t expected)
+{
+    check_places(expected, false, UINT64_MAX);
 }
 
 /* Only suspended ones, of this loop, at the innermost function of the program. */
 TEST(tasks_are_where_their_innermost_coroutines_wait)
 {
-    struct python_tasks *tasks;
+    struct python_suspended tasks;
     struct codes codes;
 
     world_begin();
-    CU_ASSERT_EQUAL_FATAL(check_read(&tasks, &codes), 1);
-    CU_ASSERT_EQUAL(tasks[0].count, 2);
-    CU_ASSERT_STRING_EQUAL(tasks[0].function, "waits");
-    CU_ASSERT_STRING_EQUAL(tasks[0].file, "/x/y.py");
-    CU_ASSERT_EQUAL(tasks[0].line, 10);
-    free(tasks);
+    check_read(&tasks, &codes, UINT64_MAX);
+    CU_ASSERT_EQUAL_FATAL(tasks.count, 1);
+    CU_ASSERT_EQUAL(tasks.list[0].count, 2);
+    CU_ASSERT_STRING_EQUAL(tasks.list[0].function, "waits");
+    CU_ASSERT_STRING_EQUAL(tasks.list[0].file, "/x/y.py");
+    CU_ASSERT_EQUAL(tasks.list[0].line, 10);
+    free(tasks.list);
     codes_fini(&codes);
 }
 
 /* A library's coroutine is the place only if nothing of the program is. */
 TEST(a_place_in_the_program_goes_before_one_in_a_library)
 {
-    struct python_tasks *tasks;
+    struct python_suspended tasks;
     struct codes codes;
 
     world_begin();
     put_coroutine(1, -1, address(coroutine_at(0)));
     put_coroutine(0, -1, 0);
-    CU_ASSERT_EQUAL_FATAL(check_read(&tasks, &codes), 2);
-    CU_ASSERT_EQUAL(tasks[0].count, 2);
-    CU_ASSERT_STRING_EQUAL(tasks[0].file, "/x/y.py");
-    CU_ASSERT_EQUAL(tasks[1].count, 1);
-    CU_ASSERT_STRING_EQUAL(tasks[1].file, "/lib/python3/q.py");
-    free(tasks);
+    check_read(&tasks, &codes, UINT64_MAX);
+    CU_ASSERT_EQUAL_FATAL(tasks.count, 2);
+    CU_ASSERT_EQUAL(tasks.list[0].count, 2);
+    CU_ASSERT_STRING_EQUAL(tasks.list[0].file, "/x/y.py");
+    CU_ASSERT_EQUAL(tasks.list[1].count, 1);
+    CU_ASSERT_STRING_EQUAL(tasks.list[1].file, "/lib/python3/q.py");
+    free(tasks.list);
     codes_fini(&codes);
 }
 
 TEST(lists_that_never_end_are_left)
 {
     world_begin();
+    check_places(0, true, 0); /* no time */
     put(SET + 32, UINT64_MAX);
-    check_count(1);
+    check_places(1, true, UINT64_MAX);
     put_coroutine(1, -1, address(coroutine_at(2))); /* for each other */
-    check_count(2);
+    check_places(2, true, UINT64_MAX);
     put(GLOBALS_KEYS + 24, UINT64_MAX);
     put(GLOBALS_KEYS + 40 + 32, 0);
     check_count(0);
@@ -252,6 +265,7 @@ TEST(what_is_not_as_expected_is_no_task)
 TEST(notes_name_the_places_of_most_tasks)
 {
     struct python_tasks tasks[8];
+    struct python_suspended all = {tasks, 8, false};
     char note[SUSPENDED_NOTE_SIZE], name[201];
 
     memset(name, 'x', 63);
@@ -259,18 +273,25 @@ TEST(notes_name_the_places_of_most_tasks)
     for (size_t i = 0; i < 8; i++)
         tasks[i] = (struct python_tasks){i ? "f" : name, "/a/b.py", 7,
                                          ROLE_PROGRAM, 9 - i};
-    CU_ASSERT(suspended_note(note, tasks, 8, 1));
+    CU_ASSERT(suspended_note(note, &all, 1));
     CU_ASSERT_STRING_EQUAL(note, "[8 tasks are suspended in f (b.py:7)]");
-    CU_ASSERT(suspended_note(note, tasks, 8, 4));
+    CU_ASSERT(suspended_note(note, &all, 4));
     CU_ASSERT_STRING_EQUAL(note, "[14 more tasks are suspended elsewhere]");
-    CU_ASSERT(!suspended_note(note, tasks, 8, 5));
-    CU_ASSERT(!suspended_note(note, tasks, 0, 0));
+    CU_ASSERT(!suspended_note(note, &all, 5));
+    all.cut = true;
+    CU_ASSERT(suspended_note(note, &all, 5));
+    CU_ASSERT_STRING_EQUAL(note, "[some suspended tasks may be missing]");
+    CU_ASSERT(!suspended_note(note, &all, 6));
+    all.count = 0;
+    CU_ASSERT(suspended_note(note, &all, 0));
+    CU_ASSERT(!suspended_note(note, &all, 1));
+    all = (struct python_suspended){tasks, 2, false};
     tasks[1].count = 1;
-    CU_ASSERT(suspended_note(note, tasks, 2, 1));
+    CU_ASSERT(suspended_note(note, &all, 1));
     CU_ASSERT_STRING_EQUAL(note, "[1 task is suspended in f (b.py:7)]");
-    CU_ASSERT(!suspended_note(note, tasks, 2, 2));
+    CU_ASSERT(!suspended_note(note, &all, 2));
     /* No half of a character. */
-    CU_ASSERT(suspended_note(note, tasks, 1, 0));
+    CU_ASSERT(suspended_note(note, &all, 0));
     name[63] = '\0';
     CU_ASSERT(strstr(note, name) != NULL);
     CU_ASSERT(strstr(note, "\xc3") == NULL);
