@@ -1,7 +1,9 @@
 /* characters.c - see characters.h. */
 #include "stat/show/characters.h"
 
+#include <locale.h>
 #include <stddef.h>
+#include <wchar.h>
 
 uint32_t character_read(const char *text, unsigned *len)
 {
@@ -33,48 +35,35 @@ uint32_t character_read(const char *text, unsigned *len)
     return code;
 }
 
-struct range {
-    uint32_t first, last;
-};
-
-/* Whether a character is in one of `count` ranges. */
-static bool is_within(uint32_t character,
-                      const struct range *ranges,
-                      size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (character >= ranges[i].first && character <= ranges[i].last)
-            return true;
-    return false;
-}
-
 bool character_is_control(uint32_t character)
 {
-    static const struct range controls[] = {
+    static const struct {
+        uint32_t first, last;
+    } controls[] = {
         {0x00, 0x1f},     {0x7f, 0x9f},     {0x200e, 0x200f},
         {0x2028, 0x202e}, {0x2066, 0x2069},
     };
 
-    return is_within(character, controls,
-                     sizeof(controls) / sizeof(controls[0]));
+    for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+        if (character >= controls[i].first && character <= controls[i].last)
+            return true;
+    return false;
 }
 
 unsigned character_columns(uint32_t character)
 {
-    static const struct range marks[] = {
-        {0x300, 0x36f}, {0x200b, 0x200d}, {0x20d0, 0x20f0}, {0xfe00, 0xfe0f}};
-    static const struct range wide[] = {
-        {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x4dbf},
-        {0x4e00, 0xa4cf},   {0xa960, 0xa97c},   {0xac00, 0xd7a3},
-        {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},
-        {0xffe0, 0xffe6},   {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff},
-        {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
-    };
+    static locale_t utf8;
+    locale_t previous;
+    int columns;
 
-    if (is_within(character, marks, sizeof(marks) / sizeof(marks[0])))
-        return 0;
-    return character != CHARACTER_NONE &&
-                   is_within(character, wide, sizeof(wide) / sizeof(wide[0]))
-               ? 2
-               : 1;
+    if (character < 0x80 || character == CHARACTER_NONE)
+        return 1;
+    if (!utf8)
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+    if (!utf8)
+        return 1;
+    previous = uselocale(utf8);
+    columns = wcwidth((wchar_t)character);
+    uselocale(previous);
+    return columns < 0 ? 1 : (unsigned)columns;
 }

@@ -19,6 +19,7 @@ uint32_t character_read(const char *text, unsigned *len);
  * another way, ends a line, or reverses the direction of text. */
 bool character_is_control(uint32_t character);
 
-/* How many columns a terminal takes for the character: 2 for those of East Asia
- * and most pictures, 0 for marks on the previous character. */
+/* How many columns a terminal takes for the character, as the C library says: 2
+ * for those of East Asia and most pictures, 0 for marks on the previous character.
+ * 1 if it does not know UTF-8. For one thread. */
 unsigned character_columns(uint32_t character);
