@@ -544,7 +544,7 @@ static void do_due(struct node *node)
             view_update(node);
             break;
         case DUE_PROBES:
-            adoption_moved(node);
+            adoption_reparented(node);
             break;
         }
     }

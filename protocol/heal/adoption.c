@@ -318,7 +318,7 @@ int adoption_probed(struct node *node, const struct frame *frame)
     return 0; /* the link of the probe has ended */
 }
 
-void adoption_orphaned(struct node *node)
+void adoption_reparented(struct node *node)
 {
     struct probe *list = node->heal.probes;
     size_t count = node->heal.probe_count, i;
@@ -326,19 +326,7 @@ void adoption_orphaned(struct node *node)
     node->heal.probes = NULL;
     node->heal.probe_count = 0;
     for (i = 0; i < count && !node->ended; i++)
-        finish_probe(node, &list[i], PROBE_FAIL, 0);
-    free(list);
-}
-
-void adoption_moved(struct node *node)
-{
-    struct probe *list = node->heal.probes;
-    size_t count = node->heal.probe_count, i;
-
-    node->heal.probes = NULL;
-    node->heal.probe_count = 0;
-    for (i = 0; i < count && !node->ended; i++)
-        if (list[i].align)
+        if (node->parent && list[i].align)
             send_probe(node, list[i], 1);
         else
             finish_probe(node, &list[i], PROBE_FAIL, 0);

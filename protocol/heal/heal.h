@@ -175,12 +175,9 @@ int adoption_probed(struct node *node, const struct frame *frame);
 /* Tell an orphan that the network is ending. */
 void adoption_refuse(struct node *node, struct peer *peer);
 
-/* This node has lost its parent: answer open probes with PROBE_FAIL. */
-void adoption_orphaned(struct node *node);
-
-/* This node has another parent (18.5): send the questions of movers there, and
- * fail the other open probes. */
-void adoption_moved(struct node *node);
+/* This node has lost its parent, or has another one (18.5): send the questions of
+ * movers to that, and fail the other open probes. */
+void adoption_reparented(struct node *node);
 
 /* The link to `peer` has ended: drop the probes from it. */
 void adoption_forget(struct node *node, const struct peer *peer);

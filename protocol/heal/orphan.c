@@ -124,7 +124,7 @@ void orphan_begin(struct node *node,
     struct table_entry entry;
 
     recovery_begin(node, lost);
-    adoption_orphaned(node);
+    adoption_reparented(node);
     status_orphaned(node, lost);
     if (table_entry(node->heal.table, lost, &entry) == 0 &&
         entry.incarnation > incarnation)

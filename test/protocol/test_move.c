@@ -40,6 +40,8 @@ static void begin_move(struct alone *it)
     CU_ASSERT_EQUAL(alone_count(it, ACTION_DIAL, 0), 1);
 }
 
+#define NEXT_WINDOW (2 * LIMIT_WINDOW_MIN)
+
 /* The link to the next parent is up, and it has greeted. */
 static void ask_next(struct alone *it)
 {
@@ -50,9 +52,8 @@ static void ask_next(struct alone *it)
                                   .role = NODE_COMMNODE,
                                   .is_parent = true});
     CU_ASSERT_PTR_NOT_NULL(alone_sent(it, TO_NEXT, FRAME_ADOPT));
-    alone_take(
-        it, TO_NEXT,
-        (struct frame){.type = FRAME_HEARTBEAT, .count = LIMIT_WINDOW_MIN});
+    alone_take(it, TO_NEXT,
+               (struct frame){.type = FRAME_HEARTBEAT, .count = NEXT_WINDOW});
 }
 
 static void answer_next(struct alone *it, enum adoption_answer answer)
@@ -125,6 +126,22 @@ TEST(a_mover_commits_when_its_question_is_answered)
     CHECK_OK(table_entry(it.node->heal.table, 1, &own));
     CU_ASSERT_EQUAL(own.parent, 3);
     CU_ASSERT_EQUAL(own.incarnation, 1);
+    alone_fini(&it);
+}
+
+/* PROTOCOL 18.5: until the commit packets go to the old parent, in its window. */
+TEST(the_window_of_the_next_parent_counts_from_the_commit)
+{
+    struct alone it = begin_node();
+    const struct credit *credit = &it.node->streams[0]->up.credit;
+    uint64_t window = credit->window;
+
+    CU_ASSERT_NOT_EQUAL(window, NEXT_WINDOW);
+    ask_next(&it);
+    answer_next(&it, ADOPTION_OK);
+    CU_ASSERT_EQUAL(credit->window, window);
+    align(&it, PROBE_OK);
+    CU_ASSERT_EQUAL(credit->window, NEXT_WINDOW);
     alone_fini(&it);
 }
 

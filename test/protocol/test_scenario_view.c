@@ -115,13 +115,31 @@ SCENARIO(a_view_waits_for_a_member_in_limbo, TREE, .views = true)
     CU_ASSERT_EQUAL(view_of(sim, 6), 2);
     CU_ASSERT_EQUAL(stable_of(sim, 0), 1);
     sim_attach(sim, 2);
-    sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
-    CU_ASSERT_EQUAL(view_of(sim, 0), 3);
+    sim_run(sim, 20);
+    sim_attach(sim, 2);
+    sim_run(sim, 20);
     CU_ASSERT_EQUAL(view_of(sim, 6), 3);
+    sim_run(sim, 2 * LIMIT_HEARTBEAT_MS);
+    CU_ASSERT_EQUAL(view_of(sim, 0), 4);
+    CU_ASSERT_EQUAL(view_of(sim, 6), 4);
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_VIEW), 0);
     sim_run(sim, 20000);
-    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_VIEW), 2);
-    check_view(sim, 3, 7, 5);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_VIEW), 3);
+    check_view(sim, 4, 8, 5);
+}
+
+/* PROTOCOL 3.1, 21.1: a commnode that was stopped while a view became stable has it
+ * from the snapshot. */
+SCENARIO(a_thawed_commnode_has_the_view, TREE, .views = true)
+{
+    sim_freeze(sim, 2, 20000);
+    sim_run(sim, 8000);
+    sim_kill_at(sim, 4, 0);
+    sim_wait(sim, 0, TELL_VIEW);
+    CU_ASSERT_EQUAL(view_of(sim, 2), 1);
+    sim_run(sim, 15000);
+    check_view(sim, 2, 6, 4);
+    CU_ASSERT_EQUAL(stable_of(sim, 2), 2);
 }
 
 /* PROTOCOL 21.1: without views nothing is sent. */
