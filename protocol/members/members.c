@@ -24,6 +24,18 @@ static void branch_emptied(struct node *node,
     }
 }
 
+/* Whether packets of members that a claim of `peer` has dropped may be in it. They
+ * are not if it had not read OPEN when it made the claim. */
+static bool may_have_packets(const struct node *node,
+                             const struct stream *stream,
+                             const struct peer *peer)
+{
+    const struct stream *zero = node->streams[0];
+
+    return peer->slot >= zero->branch_count ||
+           zero->branches[peer->slot].claim.read >= stream->opened_at;
+}
+
 /* Keep on the branch to `peer` only members below `peer`. */
 static void trim_branch(struct node *node,
                         struct stream *stream,
@@ -31,21 +43,20 @@ static void trim_branch(struct node *node,
                         bool gone)
 {
     struct branch *branch;
-    uint64_t claimed;
-    bool had;
+    uint64_t had;
 
     if (peer->slot >= stream->branch_count)
         return;
     branch = &stream->branches[peer->slot];
-    had = branch->members.count > 0;
-    claimed = ranks_size(&branch->claim.members);
+    had = ranks_size(&branch->members);
     if (ranks_intersect(&branch->members, &peer->below) < 0 ||
         ranks_intersect(&branch->claim.members, &peer->below) < 0)
         node->failed = true;
-    if (branch->members.count == 0 && (had || gone))
+    if (branch->members.count == 0 && (had > 0 || gone))
         branch_emptied(node, stream, peer, gone);
-    else if (ranks_size(&branch->claim.members) < claimed && stream->kind->owe)
-        stream->kind->owe(stream, peer->slot); /* it had claimed the stream */
+    else if (ranks_size(&branch->members) < had && stream->kind->owe &&
+             may_have_packets(node, stream, peer))
+        stream->kind->owe(stream, peer->slot);
 }
 
 /* The members of `stream` have changed: continue whatever waited for that.

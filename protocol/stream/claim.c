@@ -45,6 +45,7 @@ int claim_encode(const struct claim *claim, uint32_t stream, struct frame *out)
     memset(out, 0, sizeof(*out));
     out->type = FRAME_CLAIM;
     out->stream = stream;
+    out->sequence = claim->read;
     return packet_pack(
         &out->payload, claim->counts ? WAVES_FORMAT : CLAIM_FORMAT,
         ranks_pairs(&claim->members), (uint32_t)(2 * claim->members.count),
@@ -92,6 +93,7 @@ int claim_decode(const struct frame *frame, struct claim *out)
         r = -ENOMEM;
         goto out;
     }
+    claim.read = frame->sequence;
     claim.recoverable = flags & CLAIM_RECOVERABLE;
     claim.replayable = flags & CLAIM_REPLAYABLE;
     claim.drained = flags & CLAIM_DRAINED;

@@ -21,6 +21,7 @@ struct claim {
     struct ranks counting; /* members for whose packets waves wait (16.9) */
     uint64_t received;
     struct mark settled; /* its number is at most `received` */
+    uint64_t read;       /* by the node itself, when it made the claim */
     struct losing loss;
     bool recoverable; /* the filters below can give their state (9.4) */
     bool replayable;  /* the downstream filters below are one to one (5.5) */

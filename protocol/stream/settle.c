@@ -150,6 +150,7 @@ static void pack_and_send_claim(struct node *node,
 {
     struct frame frame;
 
+    claim->read = stream->down.last;
     if (claim_encode(claim, stream->definition.id, &frame) < 0) {
         node->failed = true;
         return;

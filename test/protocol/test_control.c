@@ -45,6 +45,7 @@ TEST(a_claim_comes_back)
     struct claim claim = {.received = 9,
                           .settled = {7, 2},
                           .loss.lossy = 3,
+                          .read = 11,
                           .recoverable = true,
                           .error_rank = 4};
     struct claim back = {0};
@@ -58,6 +59,7 @@ TEST(a_claim_comes_back)
     CU_ASSERT_EQUAL(frame.stream, 5);
     CHECK_OK(claim_decode(&frame, &back));
     CU_ASSERT(ranks_equal(&back.members, &claim.members));
+    CU_ASSERT_EQUAL(back.read, 11);
     CU_ASSERT(back.received == 9 && back.settled.number == 7 &&
               back.settled.epoch == 2);
     CU_ASSERT(ranks_equal(&back.loss.losers, &claim.loss.losers));

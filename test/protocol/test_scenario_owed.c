@@ -201,3 +201,24 @@ TEST(a_member_that_is_left_says_nothing_of_others)
     lose_answer("0(1(6(3),5),2(4))");
     lose_answer("0(6(1(3,5)),2(4))");
 }
+
+/* PROTOCOL 18.8: the same while the stream is being opened: 1 waits for the claim
+ * of 5 before it sends its own, and has not sent any when 3 leaves. */
+SCENARIO(a_leaver_may_have_sent_before_all_have_claimed, "0(1(3,5),2(4))")
+{
+    uint32_t stream;
+
+    sim_freeze(sim, 5, 1000);
+    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"sum"}));
+    sim_run(sim, 4);
+    sim_send_int(sim, 3, stream, 1);
+    CHECK_OK(sim_shutdown(sim, 3));
+    sim_run(sim, 20);
+    expect_told(sim, BACKEND_LOST, 1, 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 0);
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_OPENED);
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CU_ASSERT_EQUAL(sim_waiting(sim, 0), 0);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+}
