@@ -152,6 +152,8 @@ static int answer(struct feed *feed,
     case BENCH_FEED:
     case BENCH_COUNT:
         return begin_feed(feed, stream, packet);
+    case BENCH_LEAVE:
+        return -ENOTCONN; /* the end, as for serve_network() */
     case BENCH_LIMIT:
         return cop_packet_unpack(packet, "%ud", &feed->limit);
     case BENCH_STOP:

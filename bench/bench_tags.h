@@ -16,6 +16,7 @@ enum bench_tag {
     BENCH_RANGE,                /* "%ud %ud" first, count: "%ad" of one integer
                                    each, from `first` on */
     BENCH_LIMIT,                /* "%ud" limit: how many may be fed so far */
+    BENCH_LEAVE,                /* "": leave the network, and exit */
     BENCH_STOP,                 /* stop feeding; answer "%ud %ud": rank, and how
                                    many were fed */
 };

@@ -205,7 +205,7 @@ def build(out: str, command: List[str]) -> None:
     """Write _coppice.c and coppice/_names.py into the folder `out`."""
     ffi = cffi.FFI()
     cdef = declarations(command)
-    ffi.cdef(cdef + "\nvoid *packet_release(void);\n")
+    ffi.cdef(cdef + "\nvoid *packet_release(void);\nvoid free(void *);\n")
     ffi.set_source("_coppice", SOURCE)
     ffi.emit_c_code(os.path.join(out, "_coppice.c"))
     plain = cffi.FFI()  # macros have no value yet

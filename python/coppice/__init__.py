@@ -14,7 +14,7 @@ from ._errors import Ended, FilterError, NoMembers, StreamFailed
 from ._names import (PACKET_MAX, RANK_NONE, TAG_FIRST, VALUES_MAX, Absentee, Event,
                      EventType, Guarantee, Missing, Recovery, Role, State,
                      StatusNode, Sync, join, launch)
-from ._network import Events, Network
+from ._network import Events, Network, View
 from ._packet import Packet
 from ._stream import Stream, Total
 
@@ -22,5 +22,5 @@ __all__ = [
     "Absentee", "Ended", "Event", "EventType", "Events", "FilterError", "Guarantee",
     "Missing", "Network", "NoMembers", "PACKET_MAX", "Packet", "RANK_NONE",
     "Recovery", "Role", "State", "StatusNode", "Stream", "StreamFailed", "Sync",
-    "TAG_FIRST", "Total", "VALUES_MAX", "join", "launch",
+    "TAG_FIRST", "Total", "VALUES_MAX", "View", "join", "launch",
 ]

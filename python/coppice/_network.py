@@ -6,7 +6,7 @@ import time
 from errno import EIO, ELIBBAD, ENOENT
 from types import TracebackType
 from typing import (Any, AsyncIterator, Dict, Iterable, Iterator, List, Optional,
-                    Tuple, Type)
+                    NamedTuple, Tuple, Type)
 
 from . import _names as names
 from ._c import ffi, in_executor, lib, milliseconds, text
@@ -21,6 +21,14 @@ PATIENCE = 10.0
 
 # When a back-end that an exception has ended leaves, if it still runs.
 SURVIVAL = 2.0
+
+
+class View(NamedTuple):
+    """struct cop_view; `ranks` is empty at a back-end."""
+
+    number: int
+    stable: int
+    ranks: List[int]
 
 
 def leave_or_die(pointer: Any) -> None:
@@ -158,6 +166,16 @@ class Network(names.Opener):
             node.size = ffi.sizeof("struct cop_status_node")
             check(lib.cop_network_node(pointer, rank, node))
             return names.statusnode(node)
+
+    def view(self) -> View:
+        """Which nodes are in, as this node knows: cop_network_view(3)."""
+        view = ffi.new("struct cop_view *")
+        view.size = ffi.sizeof("struct cop_view")
+        with self._handle as pointer:
+            check(lib.cop_network_view(pointer, view))
+        ranks = ffi.gc(view.ranks, lib.free)
+        return View(view.number, view.stable,
+                    list(ffi.unpack(ranks, view.rank_count)) if ranks else [])
 
     def missing(self) -> List[names.Absentee]:
         """The nodes that a launch with missing="skip" left out."""

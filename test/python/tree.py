@@ -86,6 +86,12 @@ class Trees(unittest.TestCase):
             with self.assertRaises(FileNotFoundError):
                 network.node(7)
 
+    def test_a_view_has_a_number_and_ranks(self):
+        with launch(views=True) as network:
+            self.assertEqual(network.view(), (1, 1, [0, 1, 2, 3, 4, 5, 6]))
+        with launch() as network, self.assertRaises(OSError):
+            network.view()
+
     def test_some_back_ends_and_a_total(self):
         with launch() as network:
             total = network.open([3, 5], up_filter="sum", guarantee="total",
