@@ -39,6 +39,8 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_REDO;
     case TELL_VIEW:
         return COP_EVENT_VIEW;
+    case TELL_REPLACE_FAILED:
+        return COP_EVENT_REPLACE_FAILED;
     case TELL_LAUNCHED:
     case TELL_LAUNCH_FAILED:
     case TELL_OPENED:
@@ -66,6 +68,7 @@ static const char *const verbs[TELL_ENDED + 1] = {
     [TELL_NODE_LOST] = " was lost",
     [TELL_NODE_ADOPTED] = " was adopted",
     [TELL_NODE_JOINED] = " has joined",
+    [TELL_REPLACE_FAILED] = " is not replaced",
     [TELL_BACKEND_LOST] = " is no longer a member",
     [TELL_BACKEND_JOINED] = " has joined",
     [TELL_FILTER_ERROR] = "",
@@ -97,6 +100,9 @@ static void write_sentence(const struct cop_network *network,
               news->tell == TELL_NODE_JOINED) &&
              row.parent != RANK_NONE)
         snprintf(more, sizeof(more), " below %u", row.parent);
+    if (news->tell == TELL_NODE_JOINED && news->sequence > 0)
+        snprintf(more + strlen(more), sizeof(more) - strlen(more),
+                 " in place of %u", (uint32_t)news->sequence);
     snprintf(out, size, "%u%s%.64s%s%s%s%s%s%s%s", news->rank,
              named ? " (" : "", host, both ? ", " : "", label, named ? ")" : "",
              verbs[news->tell], more, news->text && *news->text ? ": " : "",
@@ -136,6 +142,8 @@ void announce(struct cop_network *network, const struct action *news)
                  (unsigned long long)event.view, (double)event.view_us / 1000);
         text = sentence;
     }
+    if (news->tell == TELL_NODE_JOINED)
+        event.place = (uint32_t)news->sequence;
     if (news->adoption) {
         event.parent = news->adoption->parent;
         event.lost_parent = news->adoption->lost_parent;

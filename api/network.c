@@ -276,6 +276,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_NODE_REFUSED:
     case TELL_REDO:
     case TELL_VIEW:
+    case TELL_REPLACE_FAILED:
         break;
     }
     announce(network, news);

@@ -43,6 +43,7 @@ static bool is_repeated(enum cop_event_type type)
     case COP_EVENT_NODE_REFUSED:
     case COP_EVENT_REDO:
     case COP_EVENT_VIEW:
+    case COP_EVENT_REPLACE_FAILED:
         return true;
     case COP_EVENT_NODE_JOINED:
     case COP_EVENT_BACKEND_LOST:

@@ -22,7 +22,7 @@
  * because packing and unpacking copy the packet. */
 #define KEY_AT     BOOTSTRAP_START_LEN
 #define HEADER_LEN (KEY_AT + BOOTSTRAP_KEY_LEN)
-static const unsigned char magic[4] = {'C', 'P', 'B', '3'};
+static const unsigned char magic[4] = {'C', 'P', 'B', '4'};
 static const char format[] = "%auc %aud %as %as %as %auc";
 
 enum number {
@@ -41,6 +41,7 @@ enum number {
     NUMBER_AWAITS_PARENT,
     NUMBER_PORT_LOW,
     NUMBER_PORT_COUNT,
+    NUMBER_PLACE,
     NUMBER_TIMES, /* the first of TIME_COUNT */
 };
 
@@ -159,6 +160,7 @@ void bootstrap_free(struct bootstrap *bootstrap)
     free(bootstrap->label);
     words_free(bootstrap->launcher_argv);
     words_free(bootstrap->backend_argv);
+    words_free(bootstrap->spares);
     topology_free(bootstrap->subtree);
     sodium_free(bootstrap->key); /* which wipes it */
     free(bootstrap);
@@ -254,16 +256,37 @@ static char *commnode_path(const struct cop_launch *launch)
                          : installed_path(BINDIR "/coppice-commnode");
 }
 
-/* Whether all nodes are on this machine. */
+/* Whether all nodes are on this machine, and all hosts for others. */
 static bool all_local(const struct launcher *launcher,
-                      const struct topology *topology)
+                      const struct topology *topology,
+                      char *const *spares)
 {
     if (launcher->is_local)
         return true;
     for (uint32_t i = 0; i < topology_count(topology); i++)
         if (!address_is_local(topology_host(topology, i)))
             return false;
+    for (size_t i = 0; i < words_count(spares); i++)
+        if (!address_is_local(spares[i]))
+            return false;
     return true;
+}
+
+/* Take the hosts for replacements, and see whether all hosts are local. */
+static int take_spares(struct bootstrap *bootstrap,
+                       const struct cop_launch *launch,
+                       const struct topology *topology,
+                       struct cop_error *error)
+{
+    const struct launcher *launcher = options_launcher(launch, NULL);
+    int r = 0;
+
+    bootstrap->replace = launch->replace;
+    if (launch->spares)
+        r = options_spares(&bootstrap->spares, launch, error);
+    bootstrap->loopback = all_local(launcher, topology, bootstrap->spares) &&
+                          !*bootstrap->networks;
+    return r;
 }
 
 int bootstrap_launch(struct bootstrap **out,
@@ -324,13 +347,16 @@ int bootstrap_launch(struct bootstrap **out,
             (struct ports){PORTS_ASSEMBLED_LOW, PORTS_ASSEMBLED_COUNT};
     if (launch->ports)
         ports_read(&bootstrap->ports, launch->ports);
-    bootstrap->loopback =
-        all_local(launcher, topology) && !*bootstrap->networks;
     bootstrap->parent_rank = RANK_NONE;
     bootstrap->times = launch->times;
     if (launch->reconfiguration)
         bootstrap->algorithm = (uint32_t)adopter_find(launch->reconfiguration);
     fill_times(&bootstrap->times);
+    r = take_spares(bootstrap, launch, topology, error);
+    if (r < 0) {
+        bootstrap_free(bootstrap);
+        return r;
+    }
     bootstrap->subtree = topology;
     *out = bootstrap;
     return 0;
@@ -367,6 +393,26 @@ int bootstrap_child(struct bootstrap *out,
     return r;
 }
 
+void bootstrap_replacement(struct bootstrap *out,
+                           const struct bootstrap *frontend,
+                           uint32_t place,
+                           const char *host,
+                           const char *address)
+{
+    *out = *frontend;
+    out->role = NODE_COMMNODE;
+    out->rank = RANK_NONE;
+    out->depth = 1;
+    out->next_rank = 0;
+    out->place = place;
+    out->attach = true;
+    out->parent_rank = 0;
+    out->parent_address = (char *)(uintptr_t)address;
+    out->host = (char *)(uintptr_t)host;
+    out->fd = -1;
+    out->subtree = NULL;
+}
+
 /* ---- the wire ------------------------------------------------------------ */
 
 static int bootstrap_pack(const struct bootstrap *bootstrap,
@@ -391,6 +437,7 @@ static int bootstrap_pack(const struct bootstrap *bootstrap,
         [NUMBER_AWAITS_PARENT] = bootstrap->awaits_parent,
         [NUMBER_PORT_LOW] = bootstrap->ports.low,
         [NUMBER_PORT_COUNT] = bootstrap->ports.count,
+        [NUMBER_PLACE] = bootstrap->place,
     };
     const char *strings[STRING_COUNT];
     const char *none[] = {NULL};
@@ -533,6 +580,7 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     bootstrap->awaits_parent = numbers[NUMBER_AWAITS_PARENT] != 0;
     bootstrap->ports.low = numbers[NUMBER_PORT_LOW];
     bootstrap->ports.count = numbers[NUMBER_PORT_COUNT];
+    bootstrap->place = numbers[NUMBER_PLACE];
     bootstrap->allow_injection = numbers[NUMBER_ALLOW_INJECTION] != 0;
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
     bootstrap->algorithm = numbers[NUMBER_ALGORITHM];

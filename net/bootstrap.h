@@ -33,8 +33,12 @@ struct bootstrap {
     enum node_role role;
     uint32_t rank; /* RANK_NONE: attaches, gets its rank then */
     uint32_t depth;
-    uint32_t next_rank;   /* front-end: first rank for nodes that join */
-    bool attach;          /* back-ends attach; none is started */
+    uint32_t next_rank; /* front-end: first rank for nodes that join */
+    uint32_t place;     /* of a commnode that replaces another one, its rank at
+                             the launch; else 0 */
+    uint32_t replace;   /* front-end: tries to replace a lost commnode */
+    char **spares;      /* front-end: hosts for that, up to NULL; or NULL */
+    bool attach;        /* back-ends attach; none is started */
     bool allow_injection; /* faults may be injected */
     bool views;           /* front-end: it sends views */
     enum cop_missing missing;
@@ -93,6 +97,14 @@ int bootstrap_child(struct bootstrap *out,
                     const struct bootstrap *parent,
                     uint32_t rank,
                     const char *parent_address);
+
+/* Fill in the bootstrap of a commnode that joins the network of `frontend`, which
+ * it reaches at `address`, in the place `place`, on `host`. Borrows everything. */
+void bootstrap_replacement(struct bootstrap *out,
+                           const struct bootstrap *frontend,
+                           uint32_t place,
+                           const char *host,
+                           const char *address);
 
 /* Read this program's bootstrap from the descriptor that the environment names,
  * and unset the variable.

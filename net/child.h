@@ -13,6 +13,8 @@ struct child {
     const struct launcher *launcher;
     void *state; /* the launcher's; freed with the child */
     uint32_t rank;
+    bool replaces;  /* it joins, in the place of `rank` */
+    char *host;     /* another one than that of `rank`; or NULL */
     pid_t pid;      /* 0: no process of this node */
     uint32_t links; /* links that are up */
     bool met;       /* a link was up; for the command that starts all nodes: any

@@ -3,17 +3,14 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "net/agents.h"
-#include "net/child.h"
+#include "net/children_parts.h"
 #include "net/process.h"
-#include "net/relay.h"
 #include "topology/topology.h"
 
 /* Children started in one turn of the loop. */
@@ -21,28 +18,6 @@
 
 /* How long to wait for the end of a killed process. */
 #define KILLED_WAIT_MS 2000
-
-struct children {
-    struct ev_loop *loop;
-    const struct bootstrap *bootstrap;
-    const struct launcher *launcher; /* NULL: there are no children */
-    const char *address;
-    sigset_t mask;
-    sigset_t reset; /* signals not ignored when the network was made */
-    children_begun_fn *begun;
-    children_gone_fn *gone;
-    void *arg;
-    struct child **list;   /* by their index in the subtree, or NULL; at 0 the
-                              command that starts all nodes, if any */
-    uint32_t room;         /* of `list` */
-    struct child *waiting; /* queue of children to start */
-    struct child **waiting_end;
-    struct relay *relay; /* to our standard error, or NULL */
-    struct agents_roll roll;
-    size_t alive;   /* processes */
-    bool asked;     /* the command that starts all nodes got SIGTERM */
-    bool abandoned; /* this process is a fork: it owns nothing here */
-};
 
 /* The place of `rank`, or NULL if it is not below this node. */
 static struct child **child_place(struct children *children, uint32_t rank)
@@ -72,11 +47,6 @@ static void tell_agents(struct children *children, uint32_t rank)
 }
 
 /* ---- ends of children ---- */
-
-const struct bootstrap *child_bootstrap(const struct child *child)
-{
-    return child->children->bootstrap;
-}
 
 static const char *program_of(const struct child *child)
 {
@@ -148,114 +118,15 @@ void child_over(struct child *child, const char *how)
     child_tell_end(child);
 }
 
-/* ---- descriptors ---- */
-
-void child_watch(struct child *child,
-                 ev_io *io,
-                 int fd,
-                 void (*readable)(struct ev_loop *loop, ev_io *io, int events))
-{
-    ev_io_init(io, readable, fd, EV_READ);
-    io->data = child;
-    ev_io_start(child->children->loop, io);
-}
-
-void child_unwatch(struct child *child, ev_io *io)
-{
-    if (io->fd < 0)
-        return;
-    if (!child->children->abandoned)
-        ev_io_stop(child->children->loop, io);
-    close(io->fd);
-    ev_io_set(io, -1, 0);
-}
-
-void child_accepted(struct child *child)
-{
-    handover_close(&child->handover);
-}
-
-void child_print(struct child *child, const char *bytes, size_t len)
-{
-    struct relay **relay = &child->children->relay;
-
-    if (!*relay && relay_new(relay, STDERR_FILENO) < 0)
-        return;
-    relay_put(*relay, bytes, len);
-}
-
-/* ---- the process ---- */
-
-static void describe_end(char *out, size_t room, int r, const siginfo_t *info)
-{
-    if (r < 0)
-        snprintf(out, room,
-                 "has ended (its status went to another wait() of this "
-                 "process)");
-    else if (info->si_code == CLD_EXITED)
-        snprintf(out, room, "exited with status %d", info->si_status);
-    else
-        snprintf(out, room, "was ended by signal %d (%s)", info->si_status,
-                 strsignal(info->si_status));
-}
-
-/* Wait at most `wait_ms` for the process to end. Another part of the
- * application may have reaped it, or ignore SIGCHLD (PROTOCOL 14.4). Returns
- * whether it has ended, and its status in `how`. */
-static bool child_reap(struct child *child, int wait_ms, char *how, size_t room)
-{
-    struct pollfd poller = {.fd = child->process.fd, .events = POLLIN};
-    siginfo_t info;
-    int r;
-
-    do {
-        if (poll(&poller, 1, wait_ms) <= 0)
-            return false;
-        r = process_look(child->process.fd, child->pid, WEXITED, &info);
-        wait_ms -= PROCESS_LOOK_MS;
-    } while (r == 0 && wait_ms > 0);
-    if (r == 0)
-        return false;
-    describe_end(how, room, r, &info);
-    child_unwatch(child, &child->process);
-    child->pid = 0;
-    child->children->alive--;
-    return true;
-}
-
-static void on_process(struct ev_loop *loop, ev_io *io, int events)
-{
-    struct child *child = io->data;
-    char how[128];
-
-    (void)loop;
-    (void)events;
-    if (!child_reap(child, 0, how, sizeof(how)))
-        return;
-    handover_close(&child->handover);
-    child->launcher->ended(child, how);
-}
-
-static void child_kill(const struct child *child, int signal)
-{
-    process_kill(child->process.fd, child->pid, signal);
-}
-
 /* ---- starting ---- */
 
-int child_spawn(struct child *child, struct spawn *spawn)
+static const char *host_of(const struct child *child)
 {
-    int fd;
+    const struct topology *subtree = child_bootstrap(child)->subtree;
 
-    spawn->mask = &child->children->mask;
-    spawn->reset = &child->children->reset;
-    spawn->hides = child->launcher->hides;
-    fd = spawn_process(spawn, &child->pid);
-    if (fd < 0)
-        return fd;
-    child->children->alive++;
-    child_watch(child, &child->process, fd, on_process);
-    return 0;
+    if (child->host)
+        return child->host;
+    return topology_host(subtree, topology_index(subtree, child->rank));
 }
 
 /* The command that starts all nodes gets the front-end's bootstrap. */
@@ -265,14 +136,18 @@ static int make_bootstrap(unsigned char **out,
 {
     const char *address = child->children->address;
     struct bootstrap own;
-    int r;
+    int r = 0;
 
     if (child->rank == RANK_NONE) {
         own = *child_bootstrap(child);
         own.parent_address = (char *)(uintptr_t)address;
         return bootstrap_encode(&own, out, len);
     }
-    r = bootstrap_child(&own, child_bootstrap(child), child->rank, address);
+    if (child->replaces)
+        bootstrap_replacement(&own, child_bootstrap(child), child->rank,
+                              host_of(child), address);
+    else
+        r = bootstrap_child(&own, child_bootstrap(child), child->rank, address);
     if (r < 0)
         return r;
     r = bootstrap_encode(&own, out, len);
@@ -331,13 +206,6 @@ static int start_agents(struct children *children)
     if (!*command || agents_roll(&children->roll, children->bootstrap) < 0)
         return -ENOMEM;
     return child_launch(*command, NULL, NULL);
-}
-
-static const char *host_of(const struct child *child)
-{
-    const struct topology *subtree = child_bootstrap(child)->subtree;
-
-    return topology_host(subtree, topology_index(subtree, child->rank));
 }
 
 static int child_start(struct child *child)
@@ -452,6 +320,7 @@ static void child_free(struct child *child)
     child_close(child);
     free(child->state);
     free(child->text);
+    free(child->host);
     free(child);
 }
 
@@ -489,6 +358,16 @@ static struct child *child_find(struct children *children, uint32_t rank)
     return at ? *at : NULL;
 }
 
+/* Queue the start of `child` at its place `at`. */
+static void enqueue(struct children *children,
+                    struct child **at,
+                    struct child *child)
+{
+    *at = child;
+    *children->waiting_end = child;
+    children->waiting_end = &child->next;
+}
+
 int children_start(struct children *children, uint32_t rank)
 {
     struct child **at = child_place(children, rank);
@@ -498,9 +377,32 @@ int children_start(struct children *children, uint32_t rank)
     child = child_new(children, rank);
     if (!child)
         return -ENOMEM;
-    *at = child;
-    *children->waiting_end = child;
-    children->waiting_end = &child->next;
+    enqueue(children, at, child);
+    return 0;
+}
+
+int children_replace(struct children *children, uint32_t rank, const char *host)
+{
+    struct child **at = child_place(children, rank);
+    struct child *child;
+
+    assert(at);
+    child = child_new(children, rank);
+    if (!child)
+        return -ENOMEM;
+    child->replaces = true;
+    if (host)
+        child->host = strdup(host);
+    if (host && !child->host) {
+        free(child);
+        return -ENOMEM;
+    }
+    if (*at) {
+        if ((*at)->pid > 0)
+            child_kill(*at, SIGKILL);
+        child_free(*at);
+    }
+    enqueue(children, at, child);
     return 0;
 }
 

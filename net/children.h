@@ -52,6 +52,13 @@ void children_abandon(struct children *children);
  * Returns 0 or -ENOMEM. */
 int children_start(struct children *children, uint32_t rank);
 
+/* Start a commnode, which joins, in the place of `rank`, which is lost: on `host`,
+ * or, if that is NULL, on the host of `rank`. What was started there before is
+ * killed. Its end is reported as that of `rank`. Returns 0 or -ENOMEM. */
+int children_replace(struct children *children,
+                     uint32_t rank,
+                     const char *host);
+
 /* Give up child `rank` because of `text`: kill it, report its end at once. */
 void children_stop(struct children *children, uint32_t rank, const char *text);
 

@@ -51,6 +51,10 @@ int driver_machine_make(struct driver *driver, const char *address)
         .attach = bootstrap->attach,
         .allow_injection = bootstrap->allow_injection,
         .views = bootstrap->views,
+        .replace = bootstrap->replace,
+        .spares = (const char *const *)bootstrap->spares,
+        .spare_count = words_count(bootstrap->spares),
+        .place = bootstrap->place,
         .tree = bootstrap->role == NODE_FRONTEND ? subtree : NULL,
         .missing = bootstrap->missing,
         .times = bootstrap->times,
@@ -182,11 +186,19 @@ static void load_filters(struct driver *driver,
     step_again(driver, &event);
 }
 
-static void start_child(struct driver *driver, uint32_t rank)
+static void start_child(struct driver *driver, const struct action *action)
 {
-    struct event event = {.type = EVENT_CHILD_GONE, .rank = rank};
+    struct event event = {.type = EVENT_CHILD_GONE, .rank = action->rank};
+    int r;
 
-    if (children_start(driver->children, rank) == 0)
+    if (action->type == ACTION_SPAWN) {
+        r = children_start(driver->children, action->rank);
+    } else {
+        driver_log(driver, "REPLACE", "rank %u, on %s", action->rank,
+                   action->text ? action->text : "its own host");
+        r = children_replace(driver->children, action->rank, action->text);
+    }
+    if (r == 0)
         return;
     event.text = strerror(ENOMEM);
     step_again(driver, &event);
@@ -196,7 +208,8 @@ static void carry_out(struct driver *driver, struct action *action)
 {
     switch (action->type) {
     case ACTION_SPAWN:
-        start_child(driver, action->rank);
+    case ACTION_REPLACE:
+        start_child(driver, action);
         break;
     case ACTION_STOP:
         children_stop(driver->children, action->rank,

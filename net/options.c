@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "net/address.h"
+#include "net/bootstrap.h"
 #include "net/ports.h"
 #include "topology/adopter.h"
+#include "topology/hostlist.h"
 #include "topology/topology.h"
 
 const struct launcher *options_launcher(const struct cop_launch *launch,
@@ -82,6 +84,25 @@ static int check_start(const struct cop_launch *launch, struct cop_error *error)
     return 0;
 }
 
+/* Check what is to replace lost commnodes. */
+static int check_replace(const struct cop_launch *launch,
+                         struct cop_error *error)
+{
+    const struct launcher *launcher = options_launcher(launch, NULL);
+
+    if (launch->replace == 0 && launch->spares)
+        return cop_error_set(error, -EINVAL,
+                             "spares is for `replace`, which is 0: say how "
+                             "often a commnode may be replaced");
+    if (launch->replace > 0 && launcher->is_assembling)
+        return cop_error_set(error, -EINVAL,
+                             "replace: launcher \"%s\" starts all nodes at "
+                             "once and no single one later: use \"ssh\", or "
+                             "have commnodes join with a session file",
+                             launcher->name);
+    return 0;
+}
+
 int options_check(const struct cop_launch *launch,
                   const struct topology *topology,
                   struct cop_error *error)
@@ -117,10 +138,51 @@ int options_check(const struct cop_launch *launch,
                              "backend_argv is empty: name the back-end "
                              "program, or leave backend_argv NULL");
     r = check_start(launch, error);
+    if (r == 0)
+        r = check_replace(launch, error);
     if (r < 0)
         return r;
     if (launch->ssh_argv && !launch->ssh_argv[0])
         return cop_error_set(
             error, -EINVAL, "ssh_argv is empty: name a command, or leave NULL");
     return check_hosts(launch, topology, error);
+}
+
+int options_spares(char ***out,
+                   const struct cop_launch *launch,
+                   struct cop_error *error)
+{
+    const char *text = launch->spares;
+    struct hostlist *list;
+    const char *host = NULL;
+    uint32_t count;
+    char **hosts;
+    int r;
+
+    r = hostlist_parse(&list, text, strlen(text), "spares", error);
+    if (r < 0)
+        return r;
+    count = hostlist_count(list);
+    hosts = calloc(count + 1, sizeof(*hosts));
+    r = hosts ? 0 : -ENOMEM;
+    for (uint32_t i = 0; r == 0 && i < count; i++) {
+        host = hostlist_host(list, i);
+        if (!launch->launcher && !address_is_local(host))
+            r = -EINVAL;
+        else if (!(hosts[i] = strdup(host)))
+            r = -ENOMEM;
+    }
+    if (r == 0)
+        *out = hosts;
+    else if (r == -EINVAL)
+        cop_error_set(error, r,
+                      "spares names host %s, and no launcher is given: set "
+                      "launcher to \"ssh\"",
+                      host);
+    else
+        cop_error_set(error, r, "out of memory");
+    if (r < 0)
+        words_free(hosts);
+    hostlist_free(list);
+    return r;
 }

@@ -17,3 +17,10 @@ const struct launcher *options_launcher(const struct cop_launch *launch,
 int options_check(const struct cop_launch *launch,
                   const struct topology *topology,
                   struct cop_error *error);
+
+/* Read the hosts `launch->spares` into words that end in NULL, for words_free().
+ * Without a launcher all nodes run on this machine. Returns 0, or -EINVAL, -E2BIG
+ * or -ENOMEM with a sentence. */
+int options_spares(char ***out,
+                   const struct cop_launch *launch,
+                   struct cop_error *error);

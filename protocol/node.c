@@ -55,6 +55,10 @@ int node_new(struct node **out, const struct node_config *config)
     node->filter.deadline_ms = UINT64_MAX;
     node->views.number = node->views.stable = 1;
     node->views.enabled = config->views;
+    node->heal.replacing.limit = config->replace;
+    node->heal.replacing.spares = config->spares;
+    node->heal.replacing.spare_count = config->spare_count;
+    node->place = config->place;
     node->times = config->times;
     node->heal.algorithm = config->algorithm;
     node->budget = config->budget ? config->budget : LIMIT_STREAM_BUDGET;
@@ -98,6 +102,7 @@ void node_free(struct node *node)
     orphan_fini(node);
     recovery_fini(node);
     suspect_fini(node);
+    free(node->heal.replacing.list);
     status_fini(node);
     free(node->heal.fan_outs);
     table_free(node->heal.table);
@@ -355,6 +360,7 @@ static void node_tick(struct node *node)
         return;
     cover_tick(node);
     suspect_tick(node);
+    replace_tick(node);
     record_tick(node);
     check_streams(node);
     status_tick(node);
@@ -387,6 +393,8 @@ uint64_t node_deadline_ms(const struct node *node)
         deadline = node_least(deadline, cover_deadline_ms(node));
     if (node->heal.suspicion.count > 0)
         deadline = node_least(deadline, suspect_deadline_ms(node));
+    if (node->heal.replacing.count > 0)
+        deadline = node_least(deadline, replace_deadline_ms(node));
     if (node->doubt_count > 0)
         deadline = node_least(deadline, record_deadline_ms(node));
     if (node->filter.is_out)
@@ -418,6 +426,8 @@ static void link_down(struct node *node, const struct event *event)
 static void child_gone(struct node *node, const struct event *event)
 {
     if (node->ended || node->closing)
+        return;
+    if (replace_gone(node, event->rank, event->text))
         return;
     if (node->launched)
         record_gone(node, event->rank, event->text);

@@ -54,6 +54,11 @@ struct node_config {
     bool attach;          /* front-end: ready without any back-end */
     bool allow_injection; /* failures may be injected (PROTOCOL 15.6) */
     bool views;           /* front-end: send views (21) */
+    uint32_t replace;     /* front-end: tries to replace a lost commnode (20) */
+    const char *const *spares; /* hosts for that; kept */
+    size_t spare_count;
+    uint32_t
+        place; /* the commnode of the launch that this one replaces; 0: none */
     const struct topology
         *tree; /* front-end: the launched tree; kept; or NULL */
     struct cop_times times;
@@ -223,6 +228,9 @@ enum action_type {
     ACTION_STOP,    /* rank, text: do not wait for it any longer; why. End its
                        start or its process, and answer EVENT_CHILD_GONE, with
                        more about the reason */
+    ACTION_REPLACE, /* rank: start a commnode in its place, on host `text` or, if
+                       NULL, on its own; it joins. EVENT_CHILD_GONE of that rank
+                       follows if it cannot start, and when it has ended */
     ACTION_KILL,    /* rank: kill its process, if this node has started it.
                        EVENT_CHILD_GONE follows when it has ended */
     ACTION_SEND,    /* link, frame (the shell's to give back) */
@@ -271,7 +279,9 @@ enum tell_type {
     TELL_NODE_LOST,      /* rank */
     TELL_NODE_ADOPTED,   /* rank, sequence: its new parent; at the front-end
                             adoption */
-    TELL_NODE_JOINED,    /* rank: a commnode that has come after the launch */
+    TELL_NODE_JOINED,    /* rank: a commnode that has come after the launch;
+                            sequence: the place that it has, or 0 */
+    TELL_REPLACE_FAILED, /* rank: a place, text: why it is empty */
     TELL_BACKEND_LOST,   /* rank */
     TELL_BACKEND_JOINED, /* rank */
     TELL_FILTER_ERROR,   /* rank, stream, text */

@@ -110,8 +110,9 @@ struct node {
     bool launched;
     bool reported; /* READY was sent, or the application was told */
     bool attach;
-    bool outside;  /* a joiner that has not had its ENTER (12.3) */
-    bool shifted;  /* a child was lost or adopted since the launch */
+    uint32_t place; /* that this node is to have (20); 0: none */
+    bool outside;   /* a joiner that has not had its ENTER (12.3) */
+    bool shifted;   /* a child was lost or adopted since the launch */
     bool attached; /* a back-end that has joined by itself; a commnode, until it
                       has the state of stream 0 */
     bool ending;   /* ENDING was seen ... */

@@ -455,11 +455,18 @@ void sim_set_filter_ms(struct sim *sim, uint32_t index, uint32_t filter_ms)
     sim->nodes[index]->filter_ms = filter_ms;
 }
 
-static uint32_t join_as(struct sim *sim, enum node_role role, uint32_t parent)
+struct world_node *world_add(struct sim *sim, enum node_role role)
 {
     struct world_node *node = add_gap(sim);
 
     node->role = role;
+    return node;
+}
+
+static uint32_t join_as(struct sim *sim, enum node_role role, uint32_t parent)
+{
+    struct world_node *node = world_add(sim, role);
+
     node->depth = sim->nodes[parent]->depth + 1;
     start_process(sim, node, parent);
     return node->index;

@@ -71,6 +71,9 @@ struct sim_config {
     uint32_t next_rank; /* first rank for joiners; 0: after the tree's */
     bool allow_injection;
     bool views;
+    uint32_t replace;          /* tries to replace a lost commnode (20) ... */
+    uint32_t replace_failures; /* ... of which the first ones fail */
+    const char *const *spares; /* hosts for that, up to NULL; or NULL */
     bool own_addresses; /* nodes have different addresses, as on a cluster */
     bool agents; /* agents start the nodes: the front-end is told of each end,
                     at once (12.5) */

@@ -84,6 +84,33 @@ static void spawn_child(struct sim *sim, struct world_node *node, uint32_t rank)
 }
 
 /* Give up a child that `node` has started. */
+/* Plan the start of a commnode that joins, in the place of another one. */
+static void replace_child(struct sim *sim,
+                          struct world_node *node,
+                          const struct action *action)
+{
+    struct agenda_entry entry = {.type = AGENDA_START};
+    struct world_node *joiner;
+
+    sim_note(sim, SIM_TRACE_LIFE, "%d replaces %u on %s", (int)node->rank,
+             action->rank, action->text ? action->text : "its own host");
+    if (sim->replaced++ < sim->config.replace_failures) {
+        world_gone(sim, node, action->rank, 1);
+        return;
+    }
+    joiner = world_add(sim, NODE_COMMNODE);
+    joiner->place = action->rank;
+    joiner->starting = true;
+    joiner->starter = node->index;
+    joiner->start_life = node->births;
+    entry.at_ms =
+        sim->now_ms + random_between(&sim->random, 1, sim->config.start_max_ms);
+    entry.node = joiner->index;
+    entry.number = node->index;
+    entry.link = node->births;
+    agenda_add(&sim->agenda, entry);
+}
+
 static void stop_child(struct sim *sim,
                        struct world_node *node,
                        const struct action *action)
@@ -288,6 +315,9 @@ static void act_on(struct sim *sim,
     case ACTION_SPAWN:
         spawn_child(sim, node, action->rank);
         return;
+    case ACTION_REPLACE:
+        replace_child(sim, node, action);
+        return;
     case ACTION_STOP:
         stop_child(sim, node, action);
         return;
@@ -484,6 +514,9 @@ void world_start(struct sim *sim, struct world_node *node)
                                            : tree_next_rank(&sim->tree),
         .allow_injection = sim->config.allow_injection,
         .views = sim->config.views && node->role == NODE_FRONTEND,
+        .replace = node->role == NODE_FRONTEND ? sim->config.replace : 0,
+        .spares = sim->config.spares,
+        .place = node->place,
         .missing = sim->config.missing,
         .times = sim->config.times,
         .algorithm = sim->config.algorithm,
@@ -492,6 +525,8 @@ void world_start(struct sim *sim, struct world_node *node)
     struct node_child *below = NULL;
     int r;
 
+    while (config.spares && config.spares[config.spare_count])
+        config.spare_count++;
     if (sim->config.own_addresses)
         write_address(node, address);
     if (node->shape) {

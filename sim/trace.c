@@ -32,6 +32,7 @@ static const char *const tell_names[] = {
     [TELL_NODE_LOST] = "node lost",
     [TELL_NODE_ADOPTED] = "node adopted",
     [TELL_NODE_JOINED] = "node joined",
+    [TELL_REPLACE_FAILED] = "not replaced",
     [TELL_BACKEND_LOST] = "back-end lost",
     [TELL_BACKEND_JOINED] = "back-end joined",
     [TELL_FILTER_ERROR] = "filter error",
@@ -405,6 +406,9 @@ void world_trace_tell(struct sim *sim,
     case TELL_BACKEND_JOINED:
         with_text = false;
         snprintf(what, sizeof(what), " %u", tell->rank);
+        if (tell->tell == TELL_NODE_JOINED && tell->sequence > 0)
+            snprintf(what, sizeof(what), " %u in place of %" PRIu64, tell->rank,
+                     tell->sequence);
         break;
     case TELL_FILTER_ERROR:
     case TELL_STREAM_FAILED:
@@ -412,6 +416,7 @@ void world_trace_tell(struct sim *sim,
                  tell->rank);
         break;
     case TELL_NODE_REFUSED:
+    case TELL_REPLACE_FAILED:
         snprintf(what, sizeof(what), " %u", tell->rank);
         break;
     case TELL_LAUNCHED:

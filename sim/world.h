@@ -56,6 +56,7 @@ struct world_node {
     const char *missing; /* why it cannot be started; NULL if it can */
     char *stopped;       /* why its start was given up, or NULL */
     bool hangs;          /* its start never ends */
+    uint32_t place;      /* that it was started to have; 0: none */
     bool starting;       /* its start was requested ... */
     uint32_t starter;    /* ... last by this node ... */
     uint32_t start_life; /* ... in this life of that node */
@@ -106,6 +107,7 @@ struct sim {
     struct sim_watch watch;
     uint64_t now_ms;
     uint64_t lives;
+    uint32_t replaced; /* tries so far */
     struct world_node **nodes;
     size_t count;
     size_t room;
@@ -146,6 +148,9 @@ int world_step(struct sim *sim,
 
 /* Make and start the node's machine. */
 void world_start(struct sim *sim, struct world_node *node);
+
+/* Add a node that is not of the tree, which joins. */
+struct world_node *world_add(struct sim *sim, enum node_role role);
 
 /* Report to `node`, after `delay_ms`, that `rank`, which it has started, has
  * ended; but not if the process of `node` has ended before. */

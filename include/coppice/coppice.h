@@ -102,6 +102,13 @@ struct cop_launch {
     bool views;                 /* number the sets of nodes that are in: see
                    cop_network_view(). One packet more goes down for each change
                    of the set */
+    uint32_t replace;   /* how often the front-end may start a commnode in the
+                           place of one that is lost: see
+                           COP_EVENT_REPLACE_FAILED. Not with "slurm" and
+                           "command". 0: never */
+    const char *spares; /* host list: where, in turn, if the host of the lost
+                           commnode does not answer or cannot start another one.
+                           NULL: on that host only */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
 
@@ -259,9 +266,13 @@ enum cop_event_type {
                        how many members are expected in it */
     COP_EVENT_NODE_JOINED, /* `rank`, a commnode, has joined the tree: it adopts
                               like the launched ones. `text` says below which
-                              node it is */
+                              node it is; `place`, in whose place */
     COP_EVENT_VIEW,        /* every back-end has view number `view`: see
                        cop_network_view() */
+    COP_EVENT_REPLACE_FAILED, /* the place of `rank`, a commnode of the launch
+                                 that was lost, is empty: `text` says which try
+                                 has failed and why, and when the next one
+                                 begins, or that there is no further one */
 };
 
 /* The duration of an orphan's recovery, in microseconds of its own clock: the
@@ -315,6 +326,9 @@ struct cop_event {
     uint64_t view;
     uint64_t view_us; /* since the front-end has learnt of the first change in
                          it */
+    /* of COP_EVENT_NODE_JOINED: */
+    uint32_t place; /* the commnode of the launch that it replaces (`replace` of
+                       cop_launch); 0: none */
 };
 #define COP_EVENT_INIT COP_INIT(cop_event)
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "protocol/heal/recovery.h"
+#include "protocol/heal/replace.h"
 #include "protocol/heal/suspect.h"
 #include "topology/adopter.h"
 #include "topology/array.h"
@@ -110,6 +111,7 @@ struct healing {
     struct orphan orphan;
     struct recovery recovery;
     struct suspicion suspicion; /* the front-end's */
+    struct replacing replacing; /* the front-end's */
     uint32_t round;             /* the latest one begun or seen here (6.9) */
     struct probe *probes;
     size_t probe_count;

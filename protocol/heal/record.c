@@ -205,7 +205,7 @@ static int split_backends(struct node *node,
             continue;
         if (node->heal.table &&
             table_entry(node->heal.table, rank, &entry) == 0)
-            suspect_certain(node, rank, text);
+            suspect_certain(node, rank, text, false);
         else
             list[count++] = rank;
     }

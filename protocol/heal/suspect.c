@@ -166,7 +166,10 @@ void suspect_failed(struct node *node,
         tell_suspected(node, rank, text);
 }
 
-void suspect_certain(struct node *node, uint32_t rank, const char *text)
+void suspect_certain(struct node *node,
+                     uint32_t rank,
+                     const char *text,
+                     bool is_silent)
 {
     struct told *told = told_of(node, rank);
 
@@ -177,6 +180,7 @@ void suspect_certain(struct node *node, uint32_t rank, const char *text)
     view_changed(node);
     if (!node->closing)
         node_tell(node, TELL_NODE_LOST, rank, 0, text);
+    replace_lost(node, rank, text, is_silent);
     record_tell(node, rank, incarnation_of(node, rank), TABLE_FAILED, text);
 }
 
@@ -201,7 +205,8 @@ void suspect_joined(struct node *node, uint32_t rank)
 
     if (told) /* no report tells of this incarnation */
         told->incarnation = JOINED_INCARNATION;
-    node_tell(node, TELL_NODE_JOINED, rank, 0, NULL);
+    node_tell(node, TELL_NODE_JOINED, rank, 0, NULL)->sequence =
+        replace_joined(node, rank);
     view_changed(node);
 }
 
@@ -418,7 +423,8 @@ void suspect_answered(struct node *node, uint32_t rank, bool refused)
         return;
     suspicion->knock_end_ms = 0;
     if (refused && suspicion->told[rank].pathless)
-        suspect_certain(node, rank, "nobody listens at its address any more");
+        suspect_certain(node, rank, "nobody listens at its address any more",
+                        false);
 }
 
 void suspect_tick(struct node *node)
@@ -437,7 +443,7 @@ void suspect_tick(struct node *node)
             snprintf(text, sizeof(text),
                      "nobody has reached it for %llu ms: it is given up",
                      (unsigned long long)record_patience_ms(node));
-            suspect_certain(node, one->rank, text);
+            suspect_certain(node, one->rank, text, true);
             if (ranks_add(&node->astray, one->rank, one->rank) < 0)
                 node->failed = true;
         } else {

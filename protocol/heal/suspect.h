@@ -44,8 +44,12 @@ void suspect_failed(struct node *node,
                     uint32_t incarnation,
                     const char *text);
 
-/* Commnode `rank` has ended for certain, or is given up: it is lost. */
-void suspect_certain(struct node *node, uint32_t rank, const char *text);
+/* Commnode `rank` has ended for certain, or is given up: it is lost. `is_silent`:
+ * its host has not answered. */
+void suspect_certain(struct node *node,
+                     uint32_t rank,
+                     const char *text,
+                     bool is_silent);
 
 /* Whether commnode `rank` is lost for good. */
 bool suspect_is_lost(const struct node *node, uint32_t rank);

@@ -7,14 +7,15 @@
 #include "protocol/state.h"
 #include "wire/packet.h"
 
-/* A joiner's host, label, and addresses. */
-#define JOIN_FORMAT "%s %s %s"
+/* A joiner's host, label, addresses, and place. */
+#define JOIN_FORMAT "%s %s %s %ud"
 
 /* The texts of a JOIN, borrowed from its packet. */
 struct joiner {
     const char *host;
     const char *label;
     const char *address; /* "" of a back-end */
+    uint32_t place;      /* 0: none */
 };
 
 /* Send a JOIN up. Its payload stays this node's, too. */
@@ -36,10 +37,11 @@ static int join_read(struct cop_packet **packet,
     if (r < 0)
         return r;
     r = cop_packet_unpack(*packet, JOIN_FORMAT, &out->host, &out->label,
-                          &out->address);
+                          &out->address, &out->place);
     if (r == 0 &&
         (strlen(out->host) > LIMIT_HOST_NAME || !label_is_valid(out->label) ||
-         (question->role == NODE_COMMNODE) != (*out->address != '\0')))
+         (question->role == NODE_COMMNODE) != (*out->address != '\0') ||
+         (question->role != NODE_COMMNODE && out->place != 0)))
         r = -EBADMSG;
     if (r == 0)
         return 0;
@@ -157,6 +159,7 @@ static int give_rank(struct node *node, const struct msg_join *question)
     if (r < 0)
         return r;
     names->list[names->count - 1].parent = question->asker;
+    names->list[names->count - 1].place = joiner.place;
     names->list[names->count - 1].commnode = question->role == NODE_COMMNODE;
     return answer_join(node, &(struct msg_joined){
                                  .number = question->number,
@@ -207,7 +210,7 @@ void join_begin(struct node *node)
     if (node->parent->rank == RANK_NONE)
         node_drop(node, node->parent, "it has not joined yet itself");
     else if (packet_pack(&question.payload, JOIN_FORMAT, node->status.host,
-                         node->status.label, node->address) < 0)
+                         node->status.label, node->address, node->place) < 0)
         node->failed = true;
     else
         node_send(node, node->parent, msg_join_encode(&question));

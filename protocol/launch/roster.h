@@ -25,7 +25,8 @@ struct roster_note {
     uint32_t rank;
     uint32_t parent; /* of a node that joined late: the node that took it in;
                         else RANK_NONE */
-    bool commnode;   /* such a node is one */
+    bool commnode;   /* such a node is one ... */
+    uint32_t place;  /* ... that was started for this place; 0: none */
     char *host;
     char *text;
 };

@@ -304,3 +304,78 @@ TEST(there_are_no_views_unless_asked_for)
     CU_ASSERT_EQUAL(tree_receive(stream, NULL), 1);
     tree_end(network);
 }
+
+/* How many back-ends have that parent. */
+static unsigned children_of(struct cop_network *network, uint32_t rank)
+{
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    const struct cop_communicator *everyone = cop_network_everyone(network);
+    unsigned count = 0;
+
+    for (size_t i = 0; i < cop_communicator_size(everyone); i++) {
+        CHECK_OK(cop_network_node(network, cop_communicator_rank(everyone, i),
+                                  &node));
+        count += node.parent == rank;
+    }
+    return count;
+}
+
+/* Launch with the name `path` for the program of commnodes, which the caller may
+ * delete. */
+static struct cop_network *launch_replaced(const char *path)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+
+    CHECK_OK(symlink(getenv("COPPICE_COMMNODE"), path));
+    launch.commnode_path = path;
+    launch.replace = 1;
+    launch.spares = "localhost";
+    return tree_launch_as(launch, "2x3", NULL);
+}
+
+/* Commnodes die one after the other, and each is replaced: in the end all
+ * back-ends are below replacements or the front-end, and the sums are whole. When
+ * the program is gone, the application is told that none can be started. */
+TEST(lost_commnodes_are_replaced)
+{
+    struct cop_event event = COP_EVENT_INIT;
+    pid_t commnodes[NODES_MAX];
+    struct cop_network *network;
+    struct cop_stream *stream;
+    struct session session;
+    char program[32];
+    uint32_t replacement;
+    uint64_t deadline_ms;
+
+    snprintf(program, sizeof(program), "/tmp/coppice-commnode.%d",
+             (int)getpid());
+    network = launch_replaced(program);
+    make_session(&session, network);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 2);
+    CHECK_OK(kill(commnodes[0], SIGKILL));
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_JOINED, &event));
+    CU_ASSERT(event.place == 1 || event.place == 2);
+    CU_ASSERT(event.rank > 8);
+    tree_check_says(event.text, " has joined below 0 in place of ");
+    replacement = event.rank;
+    CHECK_OK(tree_sync(stream));
+    tree_take_all(stream);
+    tree_check_sum(stream, 1, 6); /* all nodes know of it */
+    deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    while (!answers(&session, replacement))
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+    CHECK_OK(unlink(program));
+    CHECK_OK(kill(commnodes[1], SIGKILL));
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_ADOPTED, &event));
+    CHECK_OK(tree_await(network, COP_EVENT_REPLACE_FAILED, &event));
+    CU_ASSERT(event.rank == 1 || event.rank == 2);
+    tree_check_says(event.text, " is not replaced: try 1 of 1: ");
+    tree_check_says(event.text, "; there is no further one");
+    CHECK_OK(tree_sync(stream));
+    tree_take_all(stream);
+    tree_check_sum(stream, 2, 6);
+    CU_ASSERT(children_of(network, replacement) > 0);
+    tree_end(network);
+    drop_session(&session);
+}

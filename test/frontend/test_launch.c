@@ -59,6 +59,7 @@ TEST(wrong_options_are_named)
     char *nameless[] = {(char *)"no-such-back-end", NULL};
     char *folder[] = {(char *)"/", NULL};
     char *empty[] = {NULL};
+    char *everywhere[] = {(char *)"true", (char *)"{hosts}", NULL};
     struct cop_launch good = COP_LAUNCH_INIT;
 
     good.topology_shape = "2x2";
@@ -92,6 +93,13 @@ TEST(wrong_options_are_named)
     WRONG(-EINVAL, "\"BEST\" is unknown: use one of NHI-WM, NHI-WR,",
           bad.reconfiguration = "BEST");
     WRONG(-EINVAL, "10.0.0.0/99", bad.networks = "10.0.0.0/99");
+    WRONG(-EINVAL, "spares is for `replace`", bad.spares = "localhost");
+    WRONG(-EINVAL, "spares:1:", bad.replace = 1; bad.spares = "node[1-");
+    WRONG(-EINVAL, "spares names host far.example", bad.replace = 1;
+          bad.spares = "localhost,far.example");
+    WRONG(-EINVAL, "launcher \"command\" starts all nodes at once",
+          bad.replace = 1;
+          bad.start_argv = everywhere);
     WRONG(-EADDRNOTAVAIL, "put a network of this host into launch.networks",
           bad.networks = "203.0.113.0/24");
     WRONG(-E2BIG, "99999999x99999999",

@@ -225,6 +225,7 @@ static void check_action(struct play *play, struct action *action)
         play->dialled = action->rank;
         break;
     case ACTION_KNOCK:
+    case ACTION_REPLACE:
         must(play->role == NODE_FRONTEND);
         break;
     case ACTION_CLOCK:
@@ -965,12 +966,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     };
     struct play play = {.in = {data, len}, .now_ms = 1000};
     uint8_t what = byte(&play.in);
-    struct node_config config = {
-        .host = "here",
-        .address = "127.0.0.1 4710",
-        .children = children,
-        .next_rank = 20,
-    };
+    struct node_config config = {.host = "here",
+                                 .address = "127.0.0.1 4710",
+                                 .children = children,
+                                 .next_rank = 20,
+                                 .replace = 2};
 
     play.role = (enum node_role)(what % 3);
     play.allowed = what & 0x20;
@@ -978,9 +978,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     config.role = play.role;
     config.rank = play.role == NODE_FRONTEND   ? 0
                   : play.role == NODE_COMMNODE ? 10
+                  : what & 0x80                ? RANK_NONE
                                                : 14;
-    if (play.role == NODE_BACKEND && what & 0x80)
-        config.rank = RANK_NONE;
     config.depth = config.rank == 0 ? 0 : 1;
     config.child_count = play.role == NODE_BACKEND ? 0 : 3;
     must(node_new(&play.node, &config) == 0);

@@ -190,6 +190,7 @@ static void act_on(struct field *field,
     case ACTION_CLOCK:
     case ACTION_KNOCK:
     case ACTION_STOP:
+    case ACTION_REPLACE:
     case ACTION_KILL:
     case ACTION_INJECT:
     case ACTION_SPAWN:

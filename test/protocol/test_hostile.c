@@ -103,11 +103,12 @@ TEST(ranks_that_were_not_given_are_not_adopted)
 /* A joiner's JOIN, whose payload has this format. */
 static struct frame join_frame(const char *format,
                                const char *host,
-                               const char *label)
+                               const char *label,
+                               uint32_t place)
 {
     struct msg_join join = {.asker = RANK_NONE, .role = NODE_BACKEND};
 
-    CHECK_OK(packet_pack(&join.payload, format, host, label, ""));
+    CHECK_OK(packet_pack(&join.payload, format, host, label, "", place));
     return msg_join_encode(&join);
 }
 
@@ -119,13 +120,14 @@ TEST(a_joiner_describes_itself_once)
 
     memset(host, 'h', LIMIT_HOST_NAME + 1);
     memset(label, 'l', LIMIT_LABEL + 1);
-    for (int how = 0; how < 7; how++) {
+    for (int how = 0; how < 8; how++) {
         bool fits = how < 2;
-        struct frame frame = join_frame(how == 2 ? "%s %s" : "%s %s %s",
-                                        how == 3 ? host : host + 1,
-                                        how == 4   ? label
-                                        : how == 5 ? "a\nb"
-                                                   : label + 1);
+        struct frame frame = join_frame(
+            how == 2 ? "%s %s" : "%s %s %s %ud", how == 3 ? host : host + 1,
+            how == 4   ? label
+            : how == 5 ? "a\nb"
+                       : label + 1,
+            how == 7 ? 3 : 0); /* only a commnode has a place */
         struct alone host_node;
         struct row row;
 
@@ -144,7 +146,7 @@ TEST(a_joiner_describes_itself_once)
             CU_ASSERT_EQUAL(row.parent, 0);
         }
         if (how == 1) {
-            alone_take(&host_node, 2, join_frame("%s %s %s", "h", ""));
+            alone_take(&host_node, 2, join_frame("%s %s %s %ud", "h", "", 0));
             CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), 1);
             CU_ASSERT_EQUAL(host_node.node->next_rank, 1001);
         }
@@ -166,11 +168,12 @@ TEST(a_commnode_checks_who_joins)
         alone_take_roster(&host_node, 0, &table, FRAME_TABLE);
         alone_link_up(&host_node, 2, RANK_NONE, NODE_BACKEND, 0);
         alone_take(&host_node, 2,
-                   join_frame("%s %s %s", "h", fits ? "a b" : "a\tb"));
+                   join_frame("%s %s %s %ud", "h", fits ? "a b" : "a\tb", 0));
         CU_ASSERT_EQUAL(alone_sent(&host_node, 0, FRAME_JOIN) != NULL, fits);
         CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), !fits);
         if (fits) { /* once */
-            alone_take(&host_node, 2, join_frame("%s %s %s", "h", "a b"));
+            alone_take(&host_node, 2,
+                       join_frame("%s %s %s %ud", "h", "a b", 0));
             CU_ASSERT_PTR_NULL(alone_sent(&host_node, 0, FRAME_JOIN));
             CU_ASSERT_EQUAL(alone_count(&host_node, ACTION_CLOSE, 0), 1);
         }

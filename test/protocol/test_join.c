@@ -52,7 +52,8 @@ static struct frame join_as(uint32_t role, const char *address)
 {
     struct msg_join join = {.asker = RANK_NONE, .role = role};
 
-    CHECK_OK(packet_pack(&join.payload, "%s %s %s", "host", "", address));
+    CHECK_OK(
+        packet_pack(&join.payload, "%s %s %s %ud", "host", "", address, 0));
     return msg_join_encode(&join);
 }
 

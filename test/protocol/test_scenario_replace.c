@@ -1,0 +1,139 @@
+/* test_scenario_replace.c - commnodes in the places of lost ones (PROTOCOL 20). */
+#include "test/sim/scenario.h"
+
+#define TREE "0(1(3,4),2(5,6))"
+
+/* Check the news of place 1, for the `count`th time. */
+static void expect_failed(struct sim *sim, unsigned count, const char *text)
+{
+    expect_told(sim, REPLACE_FAILED, count, 1);
+    CU_ASSERT_STRING_EQUAL(sim_text(TELL_REPLACE_FAILED), text);
+}
+
+/* PROTOCOL 20.1: another commnode joins a second after the loss, and adopts the
+ * next orphans. */
+SCENARIO(a_place_is_filled, TREE, .replace = 1)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+    uint64_t lost_ms;
+
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_NODE_LOST);
+    lost_ms = sim_now_ms(sim);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    expect(sim, "0 told node joined 7 in place of 1");
+    CU_ASSERT(sim_now_ms(sim) >= lost_ms + 1000);
+    CU_ASSERT(sim_now_ms(sim) < lost_ms + 1100);
+    sim_run(sim, 10); /* its rank is on its way */
+    sim_crash(sim, 2);
+    sim_run(sim, 500);
+    CU_ASSERT_EQUAL(sim_parent(sim, 5), 7);
+    for (uint32_t rank = 3; rank <= 6; rank++)
+        sim_send_int(sim, rank, stream, 10);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 40);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REPLACE_FAILED), 0);
+}
+
+/* Without `replace` nothing is started. */
+SCENARIO(no_place_is_filled, TREE)
+{
+    sim_crash(sim, 1);
+    sim_run(sim, 100000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_JOINED), 0);
+    CU_ASSERT_EQUAL(sim_count(sim), 7);
+}
+
+/* PROTOCOL 20.2: tries fail; the pause doubles, the application is told of each,
+ * and they end. */
+SCENARIO(tries_are_counted, TREE, .replace = 3, .replace_failures = UINT32_MAX)
+{
+    uint64_t before;
+
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_REPLACE_FAILED);
+    expect_failed(sim, 1, "try 1 of 3: has exited; the next one in 2 s");
+    before = sim_now_ms(sim);
+    sim_wait(sim, 0, TELL_REPLACE_FAILED);
+    expect_failed(sim, 2, "try 2 of 3: has exited; the next one in 4 s");
+    CU_ASSERT(sim_now_ms(sim) >= before + 2000);
+    before = sim_now_ms(sim);
+    sim_wait(sim, 0, TELL_REPLACE_FAILED);
+    expect_failed(sim, 3, "try 3 of 3: has exited; there is no further one");
+    CU_ASSERT(sim_now_ms(sim) >= before + 4000);
+    sim_run(sim, 200000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REPLACE_FAILED), 3);
+}
+
+/* A holder of the place that is lost is replaced, too, and counts. */
+SCENARIO(a_holder_is_replaced, TREE, .replace = 2)
+{
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    sim_run(sim, 1000);
+    sim_crash(sim, 7);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    expect(sim, "0 told node joined 8 in place of 1");
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REPLACE_FAILED), 0);
+    sim_run(sim, 1000);
+    sim_crash(sim, 8);
+    sim_wait(sim, 0, TELL_REPLACE_FAILED);
+    expect_failed(sim, 1, "try 2 of 2: has exited; there is no further one");
+}
+
+static const char *const spares[] = {"s1", "s2", NULL};
+
+/* The host of the lost one is tried first if it has answered, then the spares in
+ * turn. */
+SCENARIO(spares_take_turns,
+         TREE,
+         .replace = 4,
+         .replace_failures = 3,
+         .spares = spares,
+         .trace = SIM_TRACE_LIFE)
+{
+    sim_trace(sim, SIM_TRACE_LIFE | SIM_TRACE_TELL);
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 replaces 1 on its own host"), 1);
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 replaces 1 on s1"), 2);
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 replaces 1 on s2"), 1);
+    expect(sim, "0 told node joined 7 in place of 1");
+}
+
+/* A silent host is not tried again while there are spares. */
+SCENARIO(a_silent_host_is_left, TREE, .replace = 1, .spares = spares)
+{
+    sim_trace(sim, SIM_TRACE_LIFE | SIM_TRACE_TELL);
+    sim_vanish(sim, 1);
+    sim_run(sim, 60000);
+    sim_wait(sim, 0, TELL_NODE_LOST);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 replaces 1 on s1"), 1);
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 replaces 1 on its own host"), 0);
+}
+
+/* A commnode that joins by itself takes no place, and is not replaced. */
+SCENARIO(who_joins_by_hand_has_no_place, TREE, .replace = 2)
+{
+    sim_join(sim, 0);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    sim_run(sim, 10);
+    sim_crash(sim, 7);
+    sim_wait(sim, 0, TELL_NODE_LOST);
+    sim_run(sim, 100000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_JOINED), 1);
+    CU_ASSERT_EQUAL(sim_count(sim), 8);
+}
+
+/* Nothing is started when the network ends. */
+SCENARIO(an_ending_network_replaces_nobody, TREE, .replace = 2)
+{
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_NODE_LOST);
+    CHECK_OK(sim_shutdown(sim, 0));
+    sim_run(sim, 5000);
+    CU_ASSERT_EQUAL(sim_count(sim), 7);
+    CU_ASSERT(!sim_is_alive(sim, 0));
+}
