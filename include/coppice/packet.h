@@ -145,7 +145,8 @@ COP_API int32_t cop_packet_tag(const struct cop_packet *packet);
 COP_API uint32_t cop_packet_origin(const struct cop_packet *packet);
 
 /* The number of back-ends with data in this packet; 0 for a compensation, and
- * for a wave of which every packet was lost. */
+ * for a wave of which every packet was lost. Those below a filter call that has
+ * failed (COP_EVENT_FILTER_ERROR) do not count. */
 COP_API uint32_t cop_packet_contributors(const struct cop_packet *packet);
 
 /* The number of the packet's wave, counted from 1 in each epoch; 0 if it is in
@@ -156,7 +157,8 @@ COP_API uint64_t cop_packet_wave(const struct cop_packet *packet);
 COP_API uint32_t cop_packet_epoch(const struct cop_packet *packet);
 
 /* Whether this packet arrived after its wave was released (PROTOCOL 4.5). Under
- * COP_WAIT_FOR_ALL only `stragglers` brings such packets. */
+ * COP_WAIT_FOR_ALL only `stragglers` and COP_GUARANTEE_COMPENSATION bring such
+ * packets. */
 COP_API bool cop_packet_is_late(const struct cop_packet *packet);
 
 /* Whether this packet is the result of a compensation (PROTOCOL 9.2). */

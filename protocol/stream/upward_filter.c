@@ -153,8 +153,10 @@ void upward_filtered(struct node *node, const struct event *event)
         stream->kind->packed(node, stream, event);
         return;
     }
-    if (event->text)
+    if (event->text) {
         upward_fault(node, FAULT_FILTER, stream->definition.id, event->text);
+        node->filter.what.contributors = 0; /* some input may be missing */
+    }
     if (stream->kind->is_stale && stream->kind->is_stale(node, stream))
         return; /* a redo has begun during the call (16.8) */
     if (event->up_count > 0)
@@ -211,7 +213,6 @@ void upward_expire(struct node *node)
         upward_tell_state(node, stream, NULL, -ETIMEDOUT);
     if (node->filter.what.upward)
         emit_empty(node, stream,
-                   node->filter.late ? 0 : node->filter.what.sequence,
-                   node->filter.what.contributors);
+                   node->filter.late ? 0 : node->filter.what.sequence, 0);
     upward_pump(node, stream);
 }

@@ -24,6 +24,26 @@ SCENARIO(a_failure_is_an_event, TREE)
                  "[ 12] 0 deliver stream 1 wave 2: \"%d\" 15 (3 back-ends)\n");
 }
 
+/* PROTOCOL 2.4: the front-end's filter is called with what is there, and a failed
+ * call counts none of its back-ends, with or without a guarantee. */
+SCENARIO(a_failed_call_counts_nobody, "0(1(3,4),2(5,6))")
+{
+    for (int exact = 0; exact < 2; exact++) {
+        uint32_t stream = sim_open_filter(
+            sim, "avg", .kind = exact ? STREAM_WAVES : STREAM_PLAIN);
+
+        sim_trace_only(sim, SIM_TRACE_DELIVER);
+        CHECK_OK(sim_send(sim, 3, stream, 100, "%lf", 1.));
+        sim_send_int(sim, 4, stream, 1);
+        sim_send_int(sim, 5, stream, 100);
+        sim_send_int(sim, 6, stream, 102);
+        sim_run(sim, 10);
+        expect(sim, "wave 1: \"%d\" 101 (2 back-ends)");
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_FILTER_ERROR), 1 + exact);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+    }
+}
+
 /* PROTOCOL 5.1: a filter may compute longer than a node may be silent; its
  * node's heartbeats go on, and no node is lost. */
 SCENARIO(a_slow_filter_stops_no_heartbeat, TREE)
