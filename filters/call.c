@@ -32,9 +32,11 @@ static int emit_packet(struct cop_filter_call *call,
     int32_t tag = frame->tag;
     int r;
 
-    /* a filter that does not care: the tag of the wave */
-    if (tag == 0 && call->packet_count > 0)
-        tag = cop_packet_tag(call->packets[0]);
+    /* a filter that does not care: the tag of the wave, whose first packets may be
+     * those of links without one (CALL_PACK) */
+    for (size_t i = 0; tag == 0 && i < call->packet_count; i++)
+        if (call->packets[i])
+            tag = cop_packet_tag(call->packets[i]);
     r = loader_output_add(call->output, upward,
                           (struct frame){
                               .type = FRAME_DATA,

@@ -1,4 +1,5 @@
-/* joins.c - a join filter whose state counts the packets joined to it. */
+/* joins.c - a join filter whose state counts the packets joined to it. What it
+ * packs has no tag of its own. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ static int joins_join(void *state,
 
 static int joins_pack(const void *state, struct cop_packet **out)
 {
-    return cop_packet_new(out, 1, "%d", *(const int32_t *)state);
+    return cop_packet_new(out, 0, "%d", *(const int32_t *)state);
 }
 
 static const struct cop_filter joins = {

@@ -490,6 +490,32 @@ TEST(the_first_wave_is_joined_once)
     bench_fini(&bench);
 }
 
+/* When a child begins anew, the first input may be its empty slot. The total has
+ * the tag of a packet that is there. */
+TEST(an_empty_slot_has_no_tag)
+{
+    struct stream_definition definition = {.kind = STREAM_TOTAL,
+                                           .up_filter = (char[]){"joins"}};
+    uint32_t keys[] = {4, 5};
+    struct bench bench;
+
+    bench_init(&bench, "joins", "");
+    loader_free(bench.loader);
+    CHECK_OK(loader_new(&bench.loader, &definition, NODE_COMMNODE, path, NULL));
+    bench.inputs[0] = (struct frame){.type = FRAME_DATA, .flags = FRAME_EMPTY};
+    bench.call.input_count = 1;
+    put_int(&bench, 77, 3);
+    bench.call.slots = CALL_PACK;
+    bench.call.state = true;
+    bench.call.keys = bench.call.kept = keys;
+    bench.call.kept_count = 2;
+    CHECK_OK(run_wave(&bench));
+    CU_ASSERT_EQUAL_FATAL(bench.output.up_count, 1);
+    CU_ASSERT_EQUAL(bench.output.up[0].tag, 77);
+    CHECK_IS(read_int(&bench.output.up[0]), 1);
+    bench_fini(&bench);
+}
+
 /* Add a tree of stacks that has no stack, only a longest stop of `byte` ns. */
 static void put_stacks(struct bench *bench, unsigned char byte)
 {
