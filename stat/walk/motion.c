@@ -169,14 +169,24 @@ int motion_look(struct motion *motion,
     return r;
 }
 
-/* How much a thread with this stack, which no runtime has started, says. Frames
- * of Python have names, those of C do not yet. */
+/* Whether a frame is of Python: it has a name, as those of C do not yet, and is
+ * no call of a library of C that has left no frame (waits_jumped()). */
+static bool is_python(const struct frame *frame)
+{
+    enum role role = role_of(frame->module);
+
+    return frame->function[0] && !note_is(frame->function) &&
+           (role == ROLE_PROGRAM || role == ROLE_PYTHON ||
+            role == ROLE_COLLECTIVE);
+}
+
+/* How much a thread with this stack, which no runtime has started, says. */
 static enum weight weight_of(const struct frame *frames, size_t count)
 {
     enum weight weight = WEIGHT_NATIVE;
 
     for (size_t i = 0; i < count && weight < WEIGHT_PROGRAM; i++)
-        if (frames[i].function[0] && !note_is(frames[i].function))
+        if (is_python(&frames[i]))
             weight = frames[i].module[0] ? WEIGHT_LIBRARY : WEIGHT_PROGRAM;
     return weight;
 }
@@ -242,7 +252,7 @@ static void call_add(struct call *call,
                      size_t i,
                      enum role role)
 {
-    bool python = frames[i].function[0] != '\0';
+    bool python = is_python(&frames[i]);
 
     if (call->role != ROLE_PROGRAM) {
         if (role == ROLE_PROGRAM &&

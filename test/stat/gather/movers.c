@@ -1,6 +1,8 @@
 /* movers.c - one process that does what its argument says, until it is killed:
- * "loop" computes in refine_cell(), "nap" sleeps again and again at one place,
- * "poll" polls inside an MPI call, and "wait" waits for its input. */
+ * "loop" computes in refine_cell(), "join" waits for a thread that computes there,
+ * "nap" sleeps again and again at one place, "poll" polls inside an MPI call, and
+ * "wait" waits for its input. */
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
@@ -31,6 +33,21 @@ FRAME static void refine_cell(void)
         refine();
         coarsen();
     }
+}
+
+static void *refine_all(void *unused)
+{
+    refine_cell();
+    return unused;
+}
+
+FRAME static void join(void)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, refine_all, NULL) == 0)
+        pthread_join(thread, NULL);
+    NO_TAIL_CALL();
 }
 
 FRAME static void doze(void)
@@ -72,6 +89,8 @@ int main(int argc, char **argv)
 
     if (strcmp(what, "loop") == 0)
         refine_cell();
+    else if (strcmp(what, "join") == 0)
+        join();
     else if (strcmp(what, "nap") == 0)
         doze();
     else if (strcmp(what, "poll") == 0)

@@ -203,6 +203,29 @@ TEST(a_thread_that_runs_moves)
     end();
 }
 
+/* Such a call has a name if it has ended in a jump, without a frame. */
+TEST(a_named_call_of_the_c_library_is_no_python)
+{
+    static const struct {
+        const char *module;
+        enum weight weight;
+    } cases[] = {{"", WEIGHT_PROGRAM},
+                 {"python", WEIGHT_LIBRARY},
+                 {"threads", WEIGHT_NATIVE},
+                 {"system", WEIGHT_NATIVE}};
+
+    CHECK_OK(motion_new(&motion));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct frame frame = {
+            .function = "wait", .file = "", .module = cases[i].module};
+        struct evidence evidence;
+
+        CHECK_OK(motion_evidence(&evidence, motion, NULL, NULL, 1, &frame, 1));
+        CU_ASSERT_EQUAL(evidence.weight, cases[i].weight);
+    }
+    motion_free(motion);
+}
+
 /* It may wake up as often as it likes at the same place. */
 TEST(a_sleeper_with_a_time_out_polls)
 {
