@@ -40,8 +40,10 @@ struct seen_thread {
     bool owed;  /* one sleep of the previous stop was still to come */
     bool slept; /* it slept more often than its stops explain */
     bool ran;
-    bool idle; /* it has used almost no time since the look before */
-    bool busy; /* it has used much */
+    bool awake;   /* it was at each look, or has been since it ran */
+    bool starved; /* it was at the look before, too */
+    bool idle;    /* it has used almost no time since the look before */
+    bool busy;    /* it has used much */
     bool asleep;
     enum thread_sleep sleep; /* when it last slept */
     struct loop loop;
@@ -98,7 +100,7 @@ static void note_time(struct seen_thread *thread,
     uint64_t run_ns = now->run_ns - thread->run_ns;
     uint64_t passed_ns = now_ns - thread->looked_ns;
 
-    thread->ran = !now->asleep && run_ns > RUN_NS;
+    thread->ran = now->runs && run_ns > RUN_NS;
     thread->idle = run_ns <= RUN_NS || run_ns < passed_ns / IDLE_PART;
     thread->busy = run_ns > RUN_NS && run_ns > passed_ns / BUSY_PART;
 }
@@ -122,6 +124,7 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
         thread->slept = now.sleeps > expected;
         thread->owed = now.sleeps < expected;
         note_time(thread, &now, now_ns);
+        thread->starved = thread->awake && now.runs;
     } else {
         thread = calloc(1, sizeof(*thread));
         if (!thread)
@@ -133,6 +136,7 @@ static int look_at(struct motion *motion, pid_t pid, pid_t tid, bool stopped)
             return -ENOMEM;
         }
     }
+    thread->awake = now.runs && (is_new || thread->awake || thread->ran);
     sleep = is_new || thread->slept ? thread_sleep(pid, tid) : SLEEP_UNKNOWN;
     if (sleep != SLEEP_UNKNOWN)
         thread->sleep = sleep;
@@ -272,16 +276,27 @@ static void call_add(struct call *call,
     call->inner = !python;
 }
 
-/* Find what the time and the sleeps of a thread say, which is in a call with this
- * role. */
+/* Whether a thread that is outside of calls computes although others take the
+ * processor. One that is late to sleep again after a stop was asleep at a look
+ * before, and is in a system call, which the C library makes. */
+static bool is_starved(const struct seen_thread *thread, enum role last)
+{
+    return thread->starved && (last == ROLE_PROGRAM || last == ROLE_LIBRARY ||
+                               last == ROLE_PYTHON);
+}
+
+/* Find what the time and the sleeps of a thread say, which is in a call with the
+ * first role, and in a function with the other. */
 static void slept(struct evidence *out,
                   const struct seen_thread *thread,
-                  enum role role)
+                  enum role role,
+                  enum role last)
 {
     bool timed = thread->sleep == SLEEP_TIMED || thread->sleep == SLEEP_SHORT;
 
     out->ran = thread->slept ? !timed || thread->busy
-                             : thread->ran && role == ROLE_PROGRAM;
+                             : role == ROLE_PROGRAM &&
+                                   (thread->ran || is_starved(thread, last));
     out->polled =
         !out->ran && ((thread->slept && timed) ||
                       (thread->asleep && thread->sleep == SLEEP_SHORT));
@@ -332,7 +347,7 @@ int motion_evidence(struct evidence *out,
     bool outermost = true;
     size_t all = count, i;
     const char *symbol;
-    enum role role;
+    enum role role = ROLE_SYSTEM;
     int r = 0;
 
     while (count > 0 && note_is(frames[count - 1].function))
@@ -358,6 +373,6 @@ int motion_evidence(struct evidence *out,
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
     if (!thread || role_polls(call.role))
         return 0;
-    slept(out, thread, call.role);
+    slept(out, thread, call.role, role);
     return follow(out, thread, kinds, names, frames, all, count);
 }

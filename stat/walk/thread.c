@@ -172,6 +172,7 @@ int thread_efforts(struct thread_efforts *out, pid_t pid, pid_t tid)
     *out = (struct thread_efforts){
         .sleeps = strtoull(at + strlen(label), NULL, 10),
         .asleep = *letter == 'S' || *letter == 'D',
+        .runs = *letter == 'R',
     };
     read_file(text, sizeof(text), pid, tid, "schedstat");
     out->run_ns = strtoull(text, NULL, 10);

@@ -32,6 +32,7 @@ struct thread_efforts {
     uint64_t run_ns; /* how long it has run; 0 if the kernel does not count
                         it */
     bool asleep;     /* it waits now */
+    bool runs;       /* now, or would if it had a processor */
 };
 
 /* How a thread sleeps. */

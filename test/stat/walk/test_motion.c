@@ -115,14 +115,16 @@ static void let_go(void)
     CU_ASSERT_FATAL(ptrace(PTRACE_CONT, pid, NULL, NULL) == 0);
 }
 
-/* Look at the process. Returns whether it has moved since the last look. */
+/* Look at the process, which is in a function of the program. Returns whether it
+ * has moved since the last look. */
 static bool moves(bool stopped)
 {
+    const struct frame frame = {.function = "work", .file = "", .module = ""};
     struct evidence evidence;
 
     motion_sample(motion);
     CHECK_OK(motion_look(motion, pid, 1, stopped));
-    CHECK_OK(motion_evidence(&evidence, motion, NULL, NULL, pid, NULL, 0));
+    CHECK_OK(motion_evidence(&evidence, motion, NULL, NULL, pid, &frame, 1));
     return evidence.ran;
 }
 
@@ -200,6 +202,17 @@ TEST(a_thread_that_runs_moves)
     before = efforts_now();
     await_run(before);
     CU_ASSERT(moves(true));
+    end();
+}
+
+/* It has no time to run between these looks. */
+TEST(a_thread_that_gets_no_time_computes)
+{
+    begin(true);
+    await_run((struct thread_efforts){.run_ns = 0});
+    CU_ASSERT(!moves(false));
+    for (int i = 0; i < 5; i++)
+        CU_ASSERT(moves(false));
     end();
 }
 
