@@ -28,7 +28,7 @@ SCENARIO(a_failure_is_an_event, TREE)
  * call counts none of its back-ends, with or without a guarantee. */
 SCENARIO(a_failed_call_counts_nobody, "0(1(3,4),2(5,6))")
 {
-    for (int exact = 0; exact < 2; exact++) {
+    for (unsigned exact = 0; exact < 2; exact++) {
         uint32_t stream = sim_open_filter(
             sim, "avg", .kind = exact ? STREAM_WAVES : STREAM_PLAIN);
 
