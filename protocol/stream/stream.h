@@ -507,7 +507,8 @@ void upward_fault(struct node *node,
 bool upward_is_idle(const struct node *node, const struct stream *stream);
 
 /* Whether a filter call in progress may have packets of an epoch before
- * `epoch`. Only under COP_WAIT_FOR_ALL is the epoch of a call known. */
+ * `epoch`, or a wave that was lost at the end of an epoch has no place yet
+ * (4.3b). Only under COP_WAIT_FOR_ALL is the epoch of a call known. */
 bool upward_is_behind(const struct node *node,
                       const struct stream *stream,
                       uint32_t epoch);

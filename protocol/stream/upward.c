@@ -267,17 +267,23 @@ void upward_resume(struct node *node,
                 }));
 }
 
-/* Waves at the end of an epoch were lost: they keep their places, also if their
- * children have gone on to a later epoch (4.3b). */
+/* The highest wave at the end of an epoch that was lost and has no place yet;
+ * 0: none. It keeps its place, also if its children have gone on to a later epoch
+ * (4.3b). */
+static uint64_t ended_wave(const struct node *node, const struct stream *stream)
+{
+    if (node->role == NODE_BACKEND || !stream->kind->is_lossy ||
+        stream->definition.sync != COP_WAIT_FOR_ALL ||
+        (stream->root && !stream->definition.waves_only))
+        return 0;
+    return wave_ended(stream->up.wave);
+}
+
 static void pass_ended(struct node *node, struct stream *stream)
 {
     uint64_t ended;
 
-    if (node->role == NODE_BACKEND || !stream->kind->is_lossy ||
-        stream->definition.sync != COP_WAIT_FOR_ALL ||
-        (stream->root && !stream->definition.waves_only))
-        return;
-    while ((ended = wave_ended(stream->up.wave)) > 0) {
+    while ((ended = ended_wave(node, stream)) > 0) {
         wave_skip(stream->up.wave, ended);
         if (stream->root)
             deliver_lost(node, stream, ended);
@@ -326,6 +332,8 @@ bool upward_is_behind(const struct node *node,
 {
     const struct filter_call *call = &node->filter;
 
+    if (ended_wave(node, stream) > 0)
+        return true;
     return !upward_is_idle(node, stream) &&
            (stream->definition.sync != COP_WAIT_FOR_ALL || call->late ||
             !call->what.upward ||
