@@ -298,7 +298,7 @@ void traffic_sent(struct traffic *traffic,
             model_send(&stream->model, rank,
                        ((uint64_t)epoch << PACKET_WAVE_BITS) +
                            stream->answered[rank],
-                       values[i]);
+                       node_epoch(sim_node(sim, index), id), values[i]);
     }
     cop_packet_free(packet);
 }

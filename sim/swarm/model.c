@@ -37,12 +37,14 @@ static void add_value(struct model_values *values, struct model_value value)
 void model_send(struct model *model,
                 uint32_t rank,
                 uint64_t sequence,
+                uint32_t sent_in,
                 int32_t value)
 {
     add_value(&model->sent, (struct model_value){
                                 .sequence = sequence,
                                 .value = value,
                                 .rank = rank,
+                                .sent_in = sent_in,
                             });
 }
 
@@ -271,7 +273,8 @@ static bool is_due(const struct model *model,
     if (!ranks_has(living, sent->rank) || epoch >= model->epochs)
         return false;
     return !torn || !ranks_has(torn, sent->rank) || epoch >= MODEL_EPOCHS ||
-           !model->lossy[epoch];
+           !(model->lossy[epoch] ||
+             (epoch > 0 && sent->sent_in < model->given_up[epoch - 1]));
 }
 
 /* Check that the result is between that of values due and of all values. */

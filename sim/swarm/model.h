@@ -27,6 +27,7 @@ struct model_value {
     int32_t value;
     uint32_t rank;         /* sent: by this back-end */
     uint32_t contributors; /* taken: of its packet; 0 at all but the first */
+    uint32_t sent_in;      /* sent: in this epoch of the machine */
 };
 
 struct model_values {
@@ -43,6 +44,9 @@ struct model {
     uint32_t epochs;          /* lower ones were synced: everything sent in them
                                  is due */
     bool lossy[MODEL_EPOCHS]; /* the epoch's sync reported a possible loss */
+    uint32_t given_up[MODEL_EPOCHS]; /* the machine's epoch when it returned: it
+                                        may have ended at a later marker than its
+                                        own, for joiners (PROTOCOL 16.11) */
     enum cop_sync sync;
     struct model_values sent;
     struct model_values taken;
@@ -54,10 +58,12 @@ int32_t model_filler(uint32_t number);
 /* The name of the filter in a stream's definition. */
 const char *model_filter_name(enum model_filter filter);
 
-/* Record that back-end `rank` has sent `value` in that wave. */
+/* Record that back-end `rank` has sent `value` in that wave, in the machine's
+ * epoch `sent_in`. */
 void model_send(struct model *model,
                 uint32_t rank,
                 uint64_t sequence,
+                uint32_t sent_in,
                 int32_t value);
 
 /* Record that the front-end has taken this packet. Returns 0, or -EBADMSG if

@@ -525,8 +525,11 @@ static void told_synced(const struct traffic *traffic,
         sim_fail(sim, "sync of %u is lossy, and it recovers", stream->id);
     if (stream->epoch > 0 && stream->epoch <= MODEL_EPOCHS) {
         stream->model.lossy[stream->epoch - 1] = code != 0;
-        if (code == 1)
+        if (code == 1) {
             stream->given_up = stream->begun[stream->epoch - 1];
+            stream->model.given_up[stream->epoch - 1] =
+                node_epoch(sim_node(sim, 0), stream->id);
+        }
     }
     if (code != 0 && traffic->calm)
         sim_fail(sim, "sync of %u is %d", stream->id, code);
@@ -608,6 +611,7 @@ static void told_failed(const struct traffic *traffic,
     stream->closing = stream->closed = true;
     stream->synced = stream->checked = true;
     stream->left = 0;
+    stream->given_up = 0; /* what came before waits to be taken */
 }
 
 /* The stream that `tell` is about. If no member has to answer, a stream is open
