@@ -72,7 +72,8 @@ struct sim_config {
     bool allow_injection;
     bool views;
     uint32_t replace;          /* tries to replace a lost commnode (20) ... */
-    uint32_t replace_failures; /* ... of which the first ones fail */
+    uint32_t replace_failures; /* ... of which the first ones fail ... */
+    uint32_t replace_hangs;    /* ... and the next ones never join */
     const char *const *spares; /* hosts for that, up to NULL; or NULL */
     bool own_addresses; /* nodes have different addresses, as on a cluster */
     bool agents; /* agents start the nodes: the front-end is told of each end,

@@ -94,10 +94,11 @@ static void replace_child(struct sim *sim,
 
     sim_note(sim, SIM_TRACE_LIFE, "%d replaces %u on %s", (int)node->rank,
              action->rank, action->text ? action->text : "its own host");
-    if (sim->replaced++ < sim->config.replace_failures) {
+    if (sim->replaced < sim->config.replace_failures)
         world_gone(sim, node, action->rank, 1);
+    if (sim->replaced++ <
+        sim->config.replace_failures + sim->config.replace_hangs)
         return;
-    }
     joiner = world_add(sim, NODE_COMMNODE);
     joiner->place = action->rank;
     joiner->starting = true;
@@ -600,7 +601,8 @@ void world_stop(struct sim *sim,
     node->filters = NULL;
     loader_output_fini(&node->answer);
     if (node->parent != SIM_NONE && !node->vanished)
-        world_gone(sim, sim->nodes[node->parent], node->rank, delay_ms);
+        world_gone(sim, sim->nodes[node->parent],
+                   node->place > 0 ? node->place : node->rank, delay_ms);
     while (world_queue_take(&node->unsent, &packet))
         frame_fini(&packet.frame);
     if (node->busy)

@@ -21,7 +21,7 @@ enum place_state {
 /* A place that was lost once. Its number is the rank that had it at launch. */
 struct vacancy {
     uint32_t number;
-    uint32_t holder; /* RANK_NONE: none */
+    uint32_t holder; /* the last one */
     enum place_state state;
     bool elsewhere; /* the next try is on a spare */
     uint32_t tries;
@@ -45,7 +45,8 @@ static struct vacancy *place_of(const struct node *node, uint32_t rank)
     const struct replacing *replacing = &node->heal.replacing;
 
     for (size_t i = 0; i < replacing->count; i++)
-        if (replacing->list[i].holder == rank)
+        if (replacing->list[i].holder == rank &&
+            replacing->list[i].state == PLACE_HELD)
             return &replacing->list[i];
     return NULL;
 }
@@ -60,7 +61,8 @@ static struct vacancy *place_add(struct node *node, uint32_t rank)
         node->failed = true;
         return NULL;
     }
-    replacing->list[replacing->count] = (struct vacancy){.number = rank};
+    replacing->list[replacing->count] =
+        (struct vacancy){.number = rank, .holder = rank};
     return &replacing->list[replacing->count++];
 }
 
@@ -79,7 +81,6 @@ static void place_lost(struct node *node,
         pause_ms *= 2;
     if (pause_ms > PAUSE_MAX_MS)
         pause_ms = PAUSE_MAX_MS;
-    place->holder = RANK_NONE;
     place->at_ms = node->now_ms + pause_ms;
     place->state = place->tries < replacing->limit ? PLACE_DUE : PLACE_EMPTY;
     if (place->state == PLACE_DUE && !failed)
@@ -133,8 +134,10 @@ bool replace_gone(struct node *node, uint32_t rank, const char *text)
     if (place->state == PLACE_STARTING) {
         place->elsewhere = true;
         place_lost(node, place, text);
+    } else {
+        record_gone(node, place->holder, text);
     }
-    return true; /* the one of the launch was lost before */
+    return true;
 }
 
 /* Start a commnode for `place`: on a spare if the last host did not answer or

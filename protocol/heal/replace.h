@@ -34,8 +34,8 @@ void replace_lost(struct node *node,
 uint32_t replace_joined(struct node *node, uint32_t rank);
 
 /* The process that was started for place `rank`, or the one that had it at the
- * launch, has ended. Returns whether the place was lost before: else it is the
- * end of node `rank`. */
+ * launch, has ended. Returns false if the place was never lost: then it is the end
+ * of node `rank`. */
 bool replace_gone(struct node *node, uint32_t rank, const char *text);
 
 /* Begin the tries that are due, and give up those that take too long. */

@@ -127,13 +127,55 @@ SCENARIO(who_joins_by_hand_has_no_place, TREE, .replace = 2)
     CU_ASSERT_EQUAL(sim_count(sim), 8);
 }
 
-/* Nothing is started when the network ends. */
+/* PROTOCOL 20.2: a try that does not join is killed after start_timeout. */
+SCENARIO(a_try_that_hangs_is_killed, TREE, .replace = 2, .replace_hangs = 1)
+{
+    uint64_t lost_ms;
+
+    sim_trace(sim, SIM_TRACE_LIFE | SIM_TRACE_TELL);
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_NODE_LOST);
+    lost_ms = sim_now_ms(sim);
+    sim_wait(sim, 0, TELL_REPLACE_FAILED);
+    CU_ASSERT_EQUAL(sim_lines(sim, "0 stops 1: has not joined for"), 1);
+    expect_failed(sim, 1,
+                  "try 1 of 2: has not joined for 20000 ms (start_timeout); "
+                  "the next one in 2 s");
+    CU_ASSERT_EQUAL(sim_now_ms(sim), lost_ms + 1000 + 20000 + 1);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    expect(sim, "0 told node joined 7 in place of 1");
+}
+
+/* PROTOCOL 11.4: the end of one that was silent is noted, of the launch or not.
+ * At the end the others are named. */
+SCENARIO(the_end_of_a_silent_one_is_noted, TREE, .replace = 1)
+{
+    static const uint32_t ranks[] = {1, 7};
+
+    for (size_t i = 0; i < 2; i++) {
+        sim_freeze(sim, ranks[i], 1000000);
+        sim_run(sim, 60000);
+        sim_wait(sim, 0, TELL_NODE_LOST);
+        CU_ASSERT(ranks_has(node_astray(sim_node(sim, 0)), ranks[i]));
+        sim_crash(sim, ranks[i]);
+        sim_run(sim, 100);
+        CU_ASSERT(!ranks_has(node_astray(sim_node(sim, 0)), ranks[i]));
+        if (i == 0)
+            sim_wait(sim, 0, TELL_NODE_JOINED);
+        sim_run(sim, 100);
+    }
+}
+
+/* Nothing is started while the network ends, which a frozen node delays. */
 SCENARIO(an_ending_network_replaces_nobody, TREE, .replace = 2)
 {
     sim_crash(sim, 1);
     sim_wait(sim, 0, TELL_NODE_LOST);
+    sim_freeze(sim, 5, 2000);
     CHECK_OK(sim_shutdown(sim, 0));
-    sim_run(sim, 5000);
+    sim_run(sim, 1900);
+    CU_ASSERT(sim_is_alive(sim, 0));
+    sim_run(sim, 3100);
     CU_ASSERT_EQUAL(sim_count(sim), 7);
     CU_ASSERT(!sim_is_alive(sim, 0));
 }
