@@ -36,6 +36,7 @@
 #define DRAWING_ANSWERS  UINT64_C(0xa5f3)
 #define DRAWING_JOINED   UINT64_C(0x701ed)
 #define DRAWING_HELPERS  UINT64_C(0x4e17e5)
+#define DRAWING_PLACES   UINT64_C(0x91ace5)
 #define DRAWING_REFUSALS UINT64_C(0x4ef05e)
 #define DRAWING_LEAVERS  UINT64_C(0x1ea7e5)
 #define DRAWING_SOME     UINT64_C(0x503e)
@@ -718,6 +719,18 @@ static void draw_rate(struct drawing *drawing, uint64_t seed)
                  0, 0, 0);
 }
 
+/* In some seeds lost commnodes are replaced; the first tries may fail or hang. */
+static void draw_replacing(struct drawing *drawing, uint64_t seed)
+{
+    struct random places;
+
+    random_seed(&places, seed ^ DRAWING_PLACES);
+    if (random_chance(&places, 25))
+        add_step(drawing, 0, SCHEDULE_REPLACE,
+                 (uint32_t)random_between(&places, 1, SCHEDULE_TRIES),
+                 random_chance(&places, 30), random_chance(&places, 20), 0);
+}
+
 static void draw_rounds(struct drawing *drawing)
 {
     uint32_t rounds = draw_number(drawing, 1, 3);
@@ -813,6 +826,7 @@ void schedule_draw(struct schedule *out,
     draw_absence(&drawing);
     draw_budget(&drawing);
     draw_rate(&drawing, seed);
+    draw_replacing(&drawing, seed);
     draw_apps(&drawing);
     draw_starts(&drawing, seed);
     draw_unasked(&drawing, seed);

@@ -34,6 +34,7 @@
     X(SCHEDULE_FILTER, "filter", "node", "ms")                                 \
     X(SCHEDULE_BUDGET, "budget", "bytes")                                      \
     X(SCHEDULE_RATE, "rate", "bytes_per_ms")                                   \
+    X(SCHEDULE_REPLACE, "replace", "tries", "failures", "hangs")               \
     /* which nodes do not start; whether the launch continues without */       \
     X(SCHEDULE_SKIP, "skip")                                                   \
     X(SCHEDULE_ABSENT, "absent", "node", "hangs")                              \
@@ -82,6 +83,9 @@ enum schedule_verb {
 /* The most values of a step. Those called "members" are in `members`. In the
  * text, filters and kinds of synchronisation have names. */
 #define SCHEDULE_NUMBERS 8
+
+/* The most tries to replace a commnode. */
+#define SCHEDULE_TRIES 3
 
 struct schedule_step {
     enum schedule_verb verb;

@@ -232,6 +232,8 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
     case SCHEDULE_SKIP:
     case SCHEDULE_ABSENT:
         return 1; /* in effect from the beginning */
+    case SCHEDULE_REPLACE:
+        return 0; /* counted when a replacement has joined */
     case SCHEDULE_APP:
     case SCHEDULE_FILTER:
     case SCHEDULE_TRAP:
@@ -291,8 +293,9 @@ static bool is_before_launch(enum schedule_verb verb)
 {
     return verb == SCHEDULE_APP || verb == SCHEDULE_FILTER ||
            verb == SCHEDULE_BUDGET || verb == SCHEDULE_RATE ||
-           verb == SCHEDULE_SKIP || verb == SCHEDULE_ABSENT ||
-           verb == SCHEDULE_KILL || verb == SCHEDULE_FREEZE;
+           verb == SCHEDULE_REPLACE || verb == SCHEDULE_SKIP ||
+           verb == SCHEDULE_ABSENT || verb == SCHEDULE_KILL ||
+           verb == SCHEDULE_FREEZE;
 }
 
 /* Wait for the launch, and check its result. */

@@ -61,6 +61,8 @@ static void watch_told(struct sim *sim,
     if (tell->tell == TELL_NODE_REFUSED && tell->text && *tell->text)
         ranks_add(&swarm->refused, tell->rank, tell->rank);
     swarm->joined_count += tell->tell == TELL_BACKEND_JOINED;
+    swarm->tally->steps[SCHEDULE_REPLACE] +=
+        tell->tell == TELL_NODE_JOINED && tell->sequence > 0;
     swarm->launched |= tell->tell == TELL_LAUNCHED;
     swarm->launch_failed |= tell->tell == TELL_LAUNCH_FAILED;
 }
@@ -157,6 +159,7 @@ static void read_features(struct swarm *swarm)
         swarm->traffic.only_poison &=
             step->verb != SCHEDULE_JOIN && step->verb != SCHEDULE_HELP &&
             step->verb != SCHEDULE_LEAVE && step->verb != SCHEDULE_RATE &&
+            step->verb != SCHEDULE_REPLACE &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_POISON);
         swarm->faulty |=
             step->verb == SCHEDULE_LEAVE ||
@@ -201,7 +204,8 @@ static void begin_world(struct swarm *swarm)
 {
     const struct tree *tree = sim_tree(swarm->sim);
 
-    swarm->room = tree_next_rank(tree) + SWARM_JOINERS;
+    swarm->room =
+        tree_next_rank(tree) + SWARM_JOINERS + SCHEDULE_TRIES * tree->count;
     swarm->traffic.rank_count = swarm->room;
     swarm->traps = memory_new(swarm->room * sizeof(*swarm->traps));
     swarm->tally->nodes = tree->count;
@@ -298,6 +302,13 @@ static int run_world(const struct schedule *schedule,
         swarm->skips |= schedule->steps[i].verb == SCHEDULE_SKIP;
         if (schedule->steps[i].verb == SCHEDULE_BUDGET)
             config.budget = schedule->steps[i].numbers[0];
+        if (schedule->steps[i].verb == SCHEDULE_REPLACE) {
+            config.replace = schedule->steps[i].numbers[0] < SCHEDULE_TRIES
+                                 ? schedule->steps[i].numbers[0]
+                                 : SCHEDULE_TRIES;
+            config.replace_failures = schedule->steps[i].numbers[1];
+            config.replace_hangs = schedule->steps[i].numbers[2];
+        }
         swarm->traffic.may_open_late |= is_delaying(&schedule->steps[i]);
         if (schedule->steps[i].verb == SCHEDULE_HANG)
             config.times.filter_timeout_ms = SWARM_FILTER_TIMEOUT_MS;
