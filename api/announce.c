@@ -21,6 +21,10 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_NODE_LOST;
     case TELL_NODE_ADOPTED:
         return COP_EVENT_NODE_ADOPTED;
+    case TELL_NODE_MOVED:
+        return COP_EVENT_NODE_MOVED;
+    case TELL_MOVE_FAILED:
+        return COP_EVENT_MOVE_FAILED;
     case TELL_NODE_JOINED:
         return COP_EVENT_NODE_JOINED;
     case TELL_BACKEND_LOST:
@@ -67,6 +71,8 @@ static const char *const verbs[TELL_ENDED + 1] = {
     [TELL_NODE_BACK] = " lives",
     [TELL_NODE_LOST] = " was lost",
     [TELL_NODE_ADOPTED] = " was adopted",
+    [TELL_NODE_MOVED] = " has moved",
+    [TELL_MOVE_FAILED] = " has not moved",
     [TELL_NODE_JOINED] = " has joined",
     [TELL_REPLACE_FAILED] = " is not replaced",
     [TELL_BACKEND_LOST] = " is no longer a member",
@@ -93,7 +99,12 @@ static void write_sentence(const struct cop_network *network,
     bool named = *host || *label;
     char more[64] = "";
 
-    if (adoption)
+    if (news->tell == TELL_NODE_MOVED && adoption)
+        snprintf(more, sizeof(more), " from %u below %u", adoption->lost_parent,
+                 adoption->parent);
+    else if (news->tell == TELL_MOVE_FAILED)
+        snprintf(more, sizeof(more), " below %u", (uint32_t)news->sequence);
+    else if (adoption)
         snprintf(more, sizeof(more), " by %u after %.1f ms", adoption->parent,
                  (double)adoption->recovery.overall_us / 1000);
     else if ((news->tell == TELL_BACKEND_JOINED ||
@@ -144,6 +155,8 @@ void announce(struct cop_network *network, const struct action *news)
     }
     if (news->tell == TELL_NODE_JOINED)
         event.place = (uint32_t)news->sequence;
+    if (news->tell == TELL_MOVE_FAILED)
+        event.parent = (uint32_t)news->sequence;
     if (news->adoption) {
         event.parent = news->adoption->parent;
         event.lost_parent = news->adoption->lost_parent;

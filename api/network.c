@@ -262,6 +262,7 @@ static void network_tell(void *arg, const struct action *news)
         astray_name(network);
         break;
     case TELL_NODE_ADOPTED:
+    case TELL_NODE_MOVED:
     case TELL_NODE_SUSPECTED:
     case TELL_NODE_BACK:
     case TELL_NODE_LOST:
@@ -277,6 +278,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_REDO:
     case TELL_VIEW:
     case TELL_REPLACE_FAILED:
+    case TELL_MOVE_FAILED:
         break;
     }
     announce(network, news);

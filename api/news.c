@@ -44,6 +44,8 @@ static bool is_repeated(enum cop_event_type type)
     case COP_EVENT_REDO:
     case COP_EVENT_VIEW:
     case COP_EVENT_REPLACE_FAILED:
+    case COP_EVENT_NODE_MOVED:
+    case COP_EVENT_MOVE_FAILED:
         return true;
     case COP_EVENT_NODE_JOINED:
     case COP_EVENT_BACKEND_LOST:

@@ -183,6 +183,8 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
         return record_take(node, peer, frame);
     case FRAME_RECOVERED:
         return recovery_take(node, peer, frame);
+    case FRAME_MOVED:
+        return plan_answered(node, frame);
     case FRAME_FAN_OUT:
         return fan_out_take(node, peer, frame);
     case FRAME_NODE:
@@ -281,7 +283,7 @@ static int from_parent(struct node *node,
         return join_answered(node, frame);
     case FRAME_END:
         if (move_is_under_way(node) && peer != node->parent)
-            move_give_up(node); /* only the parent speaks for the network */
+            move_give_up(node, MOVE_CLOSING); /* only the parent speaks for the network */
         else
             launch_end(node, "the front-end has ended the network");
         return 0;
@@ -305,6 +307,8 @@ static int from_parent(struct node *node,
         return status_asked(node, frame);
     case FRAME_INJECT:
         return inject_take(node, frame);
+    case FRAME_MOVE:
+        return move_take(node, frame);
     default:
         return -EPROTO;
     }

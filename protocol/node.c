@@ -361,6 +361,7 @@ static void node_tick(struct node *node)
     cover_tick(node);
     suspect_tick(node);
     replace_tick(node);
+    plan_tick(node);
     record_tick(node);
     check_streams(node);
     status_tick(node);
@@ -395,6 +396,8 @@ uint64_t node_deadline_ms(const struct node *node)
         deadline = node_least(deadline, suspect_deadline_ms(node));
     if (node->heal.replacing.count > 0)
         deadline = node_least(deadline, replace_deadline_ms(node));
+    if (node->heal.plan.number > 0)
+        deadline = node_least(deadline, node->heal.plan.until_ms);
     if (node->doubt_count > 0)
         deadline = node_least(deadline, record_deadline_ms(node));
     if (node->filter.is_out)

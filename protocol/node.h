@@ -174,7 +174,8 @@ enum event_type {
     EVENT_SHUTDOWN,   /* front-end: end the network; back-end: leave it, when
                          all that it has sent is accepted (11.6). Asked again:
                          at once */
-    EVENT_MOVE,       /* rank: ask that node to be the parent instead (18.1) */
+    EVENT_MOVE,       /* rank, parent: have that commnode move below that node
+                         (18.1). A commnode moves itself: for searches */
 };
 
 struct event {
@@ -193,6 +194,7 @@ struct event {
     bool silent;  /* ended by a timeout, not by the other end */
     uint32_t stream;
     struct frame frame;
+    uint32_t parent; /* EVENT_MOVE */
     const uint32_t
         *to; /* EVENT_SEND: to these members only; borrowed, or NULL */
     size_t to_count;
@@ -279,6 +281,9 @@ enum tell_type {
     TELL_NODE_LOST,      /* rank */
     TELL_NODE_ADOPTED,   /* rank, sequence: its new parent; at the front-end
                             adoption */
+    TELL_NODE_MOVED,     /* rank, sequence: its new parent; adoption */
+    TELL_MOVE_FAILED,    /* rank, sequence: the parent that it should have had;
+                            text: why not */
     TELL_NODE_JOINED,    /* rank: a commnode that has come after the launch;
                             sequence: the place that it has, or 0 */
     TELL_REPLACE_FAILED, /* rank: a place, text: why it is empty */
@@ -348,6 +353,7 @@ void node_free(struct node *node);
  *   -EINVAL      the definition makes no sense
  *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable; EVENT_STATE: the
  *                filter is not recoverable
+ *   and, of EVENT_MOVE, those of cop_network_move()
  *   -ENOMEM      out of memory: free the node */
 int node_step(struct node *node,
               const struct event *event,

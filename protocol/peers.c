@@ -30,6 +30,26 @@ uint32_t node_ready_count(const struct node *node)
     return count;
 }
 
+struct peer *node_next_hop(const struct node *node, uint32_t rank)
+{
+    struct table_entry entry;
+    bool internal =
+        node->heal.table && table_entry(node->heal.table, rank, &entry) == 0;
+
+    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
+        struct peer *peer = node_child(node, slot);
+
+        if (!peer || !peer->ready || peer->life.state == LINK_CLOSED)
+            continue;
+        if (peer->rank == rank || ranks_has(&peer->below, rank))
+            return peer;
+        if (internal && peer->role == NODE_COMMNODE &&
+            table_is_below(node->heal.table, rank, peer->rank))
+            return peer;
+    }
+    return NULL;
+}
+
 void node_free_peer(struct peer *peer)
 {
     if (!peer)

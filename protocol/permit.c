@@ -49,6 +49,8 @@ static const struct permit {
     [FRAME_RECOVERED] = {CHILD, true},
     [FRAME_FAN_OUT] = {PARENT | COMMNODE, false},
     [FRAME_NODE] = {PARENT | COMMNODE | CALLER, false},
+    [FRAME_MOVE] = {PARENT, false},
+    [FRAME_MOVED] = {COMMNODE, false},
     [FRAME_TOTAL] = {CHILD, true},
     [FRAME_FAREWELL] = {CHILD, true},
     [FRAME_FINAL] = {PARENT, false},

@@ -279,8 +279,11 @@ int request_step(struct node *node, const struct event *event)
     case EVENT_SHUTDOWN:
         return request_shutdown(node);
     case EVENT_MOVE:
-        move_begin(node, event->rank);
-        return 0;
+        if (node->role == NODE_COMMNODE)
+            move_begin(node, event->parent, 0);
+        return node->role == NODE_COMMNODE
+                   ? 0
+                   : plan_begin(node, event->rank, event->parent);
     case EVENT_START:
     case EVENT_LINK_UP:
     case EVENT_LINK_DOWN:

@@ -183,6 +183,9 @@ struct action *node_tell(struct node *node,
 /* Make the record of a new link from its EVENT_LINK_UP; NULL: no memory. */
 struct peer *node_add_peer(struct node *node, const struct event *event);
 
+/* The child through which `rank` is reached now (PROTOCOL 6.6); or NULL. */
+struct peer *node_next_hop(const struct node *node, uint32_t rank);
+
 /* Free the record of a link that is in no list, or NULL. */
 void node_free_peer(struct peer *peer);
 

@@ -148,6 +148,13 @@ int sim_settle(struct sim *sim, uint32_t index, uint32_t stream)
     return ask_node(sim, index, &event, NULL, "settle");
 }
 
+int sim_move(struct sim *sim, uint32_t rank, uint32_t parent)
+{
+    struct event event = {.type = EVENT_MOVE, .rank = rank, .parent = parent};
+
+    return ask_node(sim, 0, &event, NULL, "move");
+}
+
 int sim_begin_end(struct sim *sim)
 {
     struct event event = {.type = EVENT_ENDING};

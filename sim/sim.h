@@ -258,6 +258,9 @@ int sim_sync(struct sim *sim, uint32_t stream, uint64_t *sequence);
 int sim_ask_state(struct sim *sim, uint32_t stream);
 /* Back-end: declare the packets taken from the stream as processed. */
 int sim_settle(struct sim *sim, uint32_t index, uint32_t stream);
+/* Front-end: have commnode `rank` move below `parent`. TELL_NODE_MOVED or
+ * TELL_MOVE_FAILED follows. */
+int sim_move(struct sim *sim, uint32_t rank, uint32_t parent);
 /* Front-end: sim_shutdown() will follow. */
 int sim_begin_end(struct sim *sim);
 /* Front-end: end the network. Back-end: leave it; its application takes no

@@ -32,6 +32,8 @@ static const char *const tell_names[] = {
     [TELL_NODE_LOST] = "node lost",
     [TELL_NODE_ADOPTED] = "node adopted",
     [TELL_NODE_JOINED] = "node joined",
+    [TELL_NODE_MOVED] = "moved",
+    [TELL_MOVE_FAILED] = "not moved",
     [TELL_REPLACE_FAILED] = "not replaced",
     [TELL_BACKEND_LOST] = "back-end lost",
     [TELL_BACKEND_JOINED] = "back-end joined",
@@ -398,6 +400,7 @@ void world_trace_tell(struct sim *sim,
                  tell->rank);
         break;
     case TELL_NODE_ADOPTED:
+    case TELL_NODE_MOVED:
     case TELL_NODE_SUSPECTED:
     case TELL_NODE_BACK:
     case TELL_NODE_LOST:
@@ -417,6 +420,7 @@ void world_trace_tell(struct sim *sim,
         break;
     case TELL_NODE_REFUSED:
     case TELL_REPLACE_FAILED:
+    case TELL_MOVE_FAILED:
         snprintf(what, sizeof(what), " %u", tell->rank);
         break;
     case TELL_LAUNCHED:

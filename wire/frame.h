@@ -64,6 +64,8 @@
     X(FRAME_FINAL, 30, "final")       /* down: waves that are accepted */      \
     X(FRAME_SKIP, 31, "skip")         /* down: numbers for others (10.7) */    \
     X(FRAME_NODE, 32, "node")         /* both: commnodes that joined (19.2) */ \
+    X(FRAME_MOVE, 33, "move")         /* down: another parent (18.1) */        \
+    X(FRAME_MOVED, 34, "moved")       /* up: why there was no move */          \
     X(FRAME_STATUS, 40, "status")     /* down, from an observer: a question */ \
     X(FRAME_HEARD, 41, "heard")       /* up: STATUS has arrived */             \
     X(FRAME_ROWS, 42, "rows")         /* up, to an observer: the answer */     \

@@ -150,11 +150,23 @@
       F(uint32_t, sender, origin)                                             \
       F(uint64_t, level, sequence)                                            \
       F(struct payload *, payload, payload))                                  \
-    /* an orphan's report of its adoption (6.7) */                            \
+    /* an orphan's or a mover's report of its adoption (6.7). It was last told  \
+       to make move `number` (18.1), or 0 */                                  \
     M(recovered, FRAME_RECOVERED,                                             \
       R(uint32_t, orphan, origin, 1, LIMIT_NODES - 1)                         \
       F(uint32_t, incarnation, count)                                         \
+      F(uint64_t, number, sequence)                                           \
       F(struct payload *, payload, payload))                                  \
+    /* move `number`: `mover` is to have another parent (18.1) */             \
+    M(move, FRAME_MOVE,                                                       \
+      R(uint32_t, mover, origin, 1, LIMIT_NODES - 1)                          \
+      R(uint32_t, parent, count, 0, LIMIT_NODES - 1)                          \
+      R(uint64_t, number, sequence, 1, UINT64_MAX))                           \
+    /* it keeps its parent; `reason`: enum move_reason (18.11) */             \
+    M(moved, FRAME_MOVED,                                                     \
+      F(int32_t, reason, tag)                                                 \
+      R(uint32_t, mover, origin, 1, LIMIT_NODES - 1)                          \
+      F(uint64_t, number, sequence))                                          \
     /* asks for the state of all nodes, within `budget_ms` (15.2) */          \
     M(status, FRAME_STATUS,                                                   \
       F(uint32_t, sender, origin)                                             \

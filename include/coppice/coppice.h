@@ -273,6 +273,13 @@ enum cop_event_type {
                                  that was lost, is empty: `text` says which try
                                  has failed and why, and when the next one
                                  begins, or that there is no further one */
+    COP_EVENT_NODE_MOVED,     /* `rank`, a commnode, has moved from `lost_parent`
+                                 below `parent`, as cop_network_move() has
+                                 asked; `recovery` says how long its streams
+                                 took to change over */
+    COP_EVENT_MOVE_FAILED,    /* `rank` has not moved below `parent`: `text` says
+                                 why. It keeps the parent that it had, or, if it
+                                 has lost that, finds another one */
 };
 
 /* The duration of an orphan's recovery, in microseconds of its own clock: the
@@ -310,8 +317,9 @@ struct cop_event {
     char text[256]; /* a sentence, which begins with rank, host and label, as
                        "7 (n3, MPI rank 12) was lost: it was silent"; or as the
                        type says. Long ones are cut */
-    /* of COP_EVENT_NODE_ADOPTED: */
-    uint32_t parent;      /* the new one */
+    /* of COP_EVENT_NODE_ADOPTED and COP_EVENT_NODE_MOVED: */
+    uint32_t parent;      /* the new one; of COP_EVENT_MOVE_FAILED: the one that
+                             was asked for */
     uint32_t lost_parent; /* the lost one: the same rank if only the link to it
                              was lost */
     struct cop_recovery recovery;
@@ -459,6 +467,40 @@ COP_API int cop_network_event(struct cop_network *network,
  * a forked child. */
 COP_API int cop_network_view(struct cop_network *network,
                              struct cop_view *view);
+
+/* Have commnode `rank` move below `parent`, a commnode or the front-end, with all
+ * that is below it (PROTOCOL 18). Front-end only. The call sends a command and
+ * returns. COP_EVENT_NODE_MOVED or COP_EVENT_MOVE_FAILED follows, unless the
+ * network ends. One node of a network moves at a time. A move fails if it would make
+ * the tree higher than at launch, or if `parent` has just joined
+ * (COP_EVENT_NODE_JOINED) and does not know its rank yet: then ask again.
+ *
+ * The commnode asks its next parent first, and leaves the old one when it is
+ * accepted, so a move that fails costs nothing. At that moment its streams change
+ * over as after a failure of the link to the old parent. What that costs depends
+ * on the stream. With COP_GUARANTEE_NONE the next sync may return 1, packets that
+ * were on the way may be lost, and waves may be short of the members below the
+ * mover. With the other guarantees nothing is lost: filter states or totals go up
+ * again, or waves that lack a part are sent again, which counts for `redo_limit`.
+ * Packets down arrive once, in order. To be free of all that, move when nothing
+ * is on the way: after a sync, before the next packet.
+ *
+ * Returns 0, or:
+ *   -EINVAL        `rank` is the front-end, or is `parent`; or `parent` is a
+ *                  back-end
+ *   -EOPNOTSUPP    `rank` is a back-end: these do not move
+ *   -ENOENT        there is no such node
+ *   -EHOSTUNREACH  one of the two has failed, or is lost
+ *   -ELOOP         `parent` is below `rank`
+ *   -EALREADY      `parent` is the parent of `rank` already
+ *   -EBUSY         another move is under way: wait for its event
+ *   -EAGAIN        a node is suspected or looks for a parent: wait until it is
+ *                  back, adopted or lost
+ *   -ENOTCONN      the network has ended, or ends
+ *   -EPERM         this is a back-end, or a forked child */
+COP_API int cop_network_move(struct cop_network *network,
+                             uint32_t rank,
+                             uint32_t parent);
 
 /* The stream with number `id`, as in an event; NULL if there is none (any
  * more). Borrowed from the network. */

@@ -1,6 +1,7 @@
 /* heal.h - records, orphans, adoption, fan-outs. Private to the machine. */
 #pragma once
 
+#include "protocol/heal/plan.h"
 #include "protocol/heal/recovery.h"
 #include "protocol/heal/replace.h"
 #include "protocol/heal/suspect.h"
@@ -91,6 +92,7 @@ struct orphan {
                                   its ordinal below the next parent */
     struct adopter_survey *survey;
     uint32_t turn; /* candidates of `survey` that were tried */
+    uint64_t move; /* the number of the last move that it was told; 0: none */
     struct accusation accusations[LIMIT_ACCUSATIONS]; /* oldest first */
     uint32_t accusation_count;
 };
@@ -112,6 +114,7 @@ struct healing {
     struct recovery recovery;
     struct suspicion suspicion; /* the front-end's */
     struct replacing replacing; /* the front-end's */
+    struct plan plan;           /* the front-end's */
     uint32_t round;             /* the latest one begun or seen here (6.9) */
     struct probe *probes;
     size_t probe_count;
@@ -190,8 +193,19 @@ void adoption_forget(struct node *node, const struct peer *peer);
 bool move_is_under_way(const struct node *node);
 
 /* Ask `target` to be the parent, unless this node cannot move now. Whatever
- * fails ends the move: the parent is the old one. */
-void move_begin(struct node *node, uint32_t target);
+ * fails ends the move: the parent is the old one. `number`: what the front-end
+ * calls this move; 0: nothing is reported. */
+void move_begin(struct node *node, uint32_t target, uint64_t number);
+
+/* Handle MOVE: for this node, or on its way. `frame` is borrowed. Returns 0 or an
+ * error as in intake.c. */
+int move_take(struct node *node, const struct frame *frame);
+
+/* The attempt of a mover has failed, and its link has ended. Report that. */
+void move_failed(struct node *node, enum move_reason reason);
+
+/* The reason that is in an answer of enum adoption_answer. */
+enum move_reason move_reason_of(int answer);
 
 /* `peer` has adopted this node, which has a parent: ask for the answer of 18.4.
  */
@@ -204,7 +218,7 @@ void move_adopted(struct node *node,
 void move_orphaned(struct node *node, struct peer *next);
 
 /* The move is given up, if there is one: the parent is the old one. */
-void move_give_up(struct node *node);
+void move_give_up(struct node *node, enum move_reason reason);
 
 /* Handle the answer to that question. `frame` is borrowed. Returns 0 or an error
  * as in intake.c. */

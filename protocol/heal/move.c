@@ -11,13 +11,77 @@ bool move_is_under_way(const struct node *node)
     return node->parent && node->heal.orphan.phase != ORPHAN_NOT;
 }
 
-void move_begin(struct node *node, uint32_t target)
+enum move_reason move_reason_of(int answer)
 {
+    switch (answer) {
+    case ADOPTION_ORPHAN:
+        return MOVE_ORPHAN;
+    case ADOPTION_CLOSING:
+        return MOVE_CLOSING;
+    case ADOPTION_FULL:
+        return MOVE_FULL;
+    case ADOPTION_TOO_HIGH:
+        return MOVE_TOO_HIGH;
+    default:
+        return MOVE_REFUSED;
+    }
+}
+
+static void send_reason(struct node *node,
+                        uint32_t mover,
+                        uint64_t number,
+                        enum move_reason reason)
+{
+    if (number > 0 && node->parent)
+        node_send(node, node->parent,
+                  msg_moved_encode(&(struct msg_moved){
+                      .reason = reason,
+                      .mover = mover,
+                      .number = number,
+                  }));
+}
+
+void move_failed(struct node *node, enum move_reason reason)
+{
+    struct orphan *orphan = &node->heal.orphan;
+
+    orphan->phase = ORPHAN_NOT;
+    send_reason(node, node->rank, orphan->move, reason);
+}
+
+int move_take(struct node *node, const struct frame *frame)
+{
+    struct msg_move move;
+    struct peer *peer;
+
+    if (msg_move_decode(frame, &move) < 0 ||
+        (move.mover == node->rank && node->role != NODE_COMMNODE))
+        return -EPROTO;
+    if (move.mover == node->rank) {
+        move_begin(node, move.parent, move.number);
+        return 0;
+    }
+    peer = node_next_hop(node, move.mover);
+    if (peer)
+        node_send(node, peer, frame_ref(frame));
+    else
+        send_reason(node, move.mover, move.number, MOVE_UNREACHED);
+    return 0;
+}
+
+void move_begin(struct node *node, uint32_t target, uint64_t number)
+{
+    struct table_entry next;
+
     if (node->role != NODE_COMMNODE || !node->launched || !node->parent ||
         node->heal.orphan.phase != ORPHAN_NOT || node->closing ||
         node->ending || target == node->rank || target == node->parent->rank ||
-        node->incarnation >= LIMIT_INCARNATION)
+        node->incarnation >= LIMIT_INCARNATION ||
+        table_entry(node->heal.table, target, &next) < 0) {
+        send_reason(node, node->rank, number, MOVE_UNABLE);
         return;
+    }
+    node->heal.orphan.move = number;
     node->heal.orphan.since_ms = node->now_ms;
     node->heal.orphan.last_resort = false;
     orphan_dial(node, target);
@@ -91,7 +155,7 @@ void move_orphaned(struct node *node, struct peer *next)
         move_attach(node, next);
 }
 
-void move_give_up(struct node *node)
+void move_give_up(struct node *node, enum move_reason reason)
 {
     if (!move_is_under_way(node))
         return;
@@ -103,7 +167,7 @@ void move_give_up(struct node *node)
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
     }
-    node->heal.orphan.phase = ORPHAN_NOT;
+    move_failed(node, reason);
 }
 
 int move_aligned(struct node *node,
@@ -119,7 +183,7 @@ int move_aligned(struct node *node,
         move_commit(node, peer);
         return 0;
     }
-    move_give_up(node);
+    move_give_up(node, MOVE_NO_PATH);
     return 0;
 }
 

@@ -61,8 +61,9 @@ void orphan_dial(struct node *node, uint32_t rank)
 }
 
 /* Try the next candidate. After the last one try the front-end, which then
- * adopts even if the tree gets higher. If that fails too, pause. */
-static void orphan_next(struct node *node)
+ * adopts even if the tree gets higher. If that fails too, pause. `reason`: why the
+ * last one was no success. */
+static void orphan_next(struct node *node, enum move_reason reason)
 {
     struct orphan *orphan = &node->heal.orphan;
     uint32_t rank;
@@ -70,7 +71,7 @@ static void orphan_next(struct node *node)
 
     orphan->last_resort = false;
     if (node->parent) { /* a move has failed (18.1) */
-        orphan->phase = ORPHAN_NOT;
+        move_failed(node, reason);
         return;
     }
     if (!orphan->survey)
@@ -149,7 +150,7 @@ void orphan_begin(struct node *node,
     else if (lost == 0) /* the front-end adopts again, or this node must end */
         orphan_dial(node, 0);
     else
-        orphan_next(node);
+        orphan_next(node, MOVE_UNABLE);
 }
 
 /* PROTOCOL 8.1: send ADOPT with the height of the subtree and its back-ends. */
@@ -215,7 +216,7 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
     }
     if (!refused)
         orphan->answered = true;
-    orphan_next(node);
+    orphan_next(node, MOVE_UNCONNECTED);
 }
 
 void orphan_link_down(struct node *node, struct peer *peer)
@@ -223,7 +224,7 @@ void orphan_link_down(struct node *node, struct peer *peer)
     node_remove_peer(node, peer);
     if (node->heal.orphan.phase == ORPHAN_ASK ||
         node->heal.orphan.phase == ORPHAN_ALIGN)
-        orphan_next(node);
+        orphan_next(node, MOVE_LINK_ENDED);
 }
 
 void orphan_attach(struct node *node, struct peer *peer)
@@ -265,7 +266,7 @@ int orphan_adopted(struct node *node,
     if (adopted.answer != ADOPTION_OK) {
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
-        orphan_next(node);
+        orphan_next(node, move_reason_of(adopted.answer));
         return 0;
     }
     if (node->parent) {
@@ -304,7 +305,7 @@ void orphan_tick(struct node *node)
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
     }
-    orphan_next(node);
+    orphan_next(node, MOVE_TIMED_OUT);
 }
 
 uint64_t orphan_deadline_ms(const struct node *node)

@@ -486,7 +486,7 @@ static void refute(struct node *node, uint32_t incarnation)
         incarnation = node->incarnation;
     if (incarnation < node->incarnation || incarnation >= LIMIT_INCARNATION)
         return;
-    move_give_up(node); /* its incarnation is not of use any more */
+    move_give_up(node, MOVE_ACCUSED); /* its incarnation is not of use any more */
     node->incarnation = incarnation + 1;
     record_tell(node, node->rank, node->incarnation, node->parent->rank,
                 "it lives");

@@ -94,6 +94,7 @@ static void send_report(struct node *node, const struct report *report)
     struct msg_recovered recovered = {
         .orphan = node->rank,
         .incarnation = report->incarnation,
+        .number = report->move,
     };
 
     if (!node->parent)
@@ -137,6 +138,7 @@ static void file_report(struct node *node, const struct node_adoption *adoption)
     report = &recovery->reports[recovery->report_count++];
     *report = (struct report){
         .incarnation = node->incarnation,
+        .move = node->heal.orphan.move,
         .adoption = *adoption,
         .until_ms = node->now_ms + node->times.failure_timeout_ms +
                     node->times.orphan_timeout_ms,
@@ -218,13 +220,13 @@ void recovery_repeat(struct node *node)
 /* ---- the front-end ---- */
 
 static void recovery_tell(struct node *node,
-                          uint32_t rank,
-                          uint32_t incarnation,
+                          const struct msg_recovered *recovered,
                           const struct node_adoption *adoption)
 {
+    uint32_t rank = recovered->orphan;
     struct action *action;
 
-    if (!suspect_reported(node, rank, incarnation))
+    if (!suspect_reported(node, rank, recovered->incarnation))
         return;
     history_add(node, rank, adoption);
     if (adoption->recovery.attempts == 0) {
@@ -232,7 +234,11 @@ static void recovery_tell(struct node *node,
         return;
     }
     suspect_adopted(node, rank);
-    action = node_tell(node, TELL_NODE_ADOPTED, rank, 0, NULL);
+    action =
+        node_tell(node,
+                  plan_succeeds(node, recovered, adoption) ? TELL_NODE_MOVED
+                                                           : TELL_NODE_ADOPTED,
+                  rank, 0, NULL);
     action->sequence = adoption->parent;
     if (action == &node->spare)
         return;
@@ -299,7 +305,7 @@ int recovery_take(struct node *node,
     if (why)
         return node_refuse(node, why);
     if (node->role == NODE_FRONTEND)
-        recovery_tell(node, recovered.orphan, recovered.incarnation, &adoption);
+        recovery_tell(node, &recovered, &adoption);
     else if (node->parent)
         node_send(node, node->parent, frame_ref(frame));
     return 0;

@@ -18,6 +18,7 @@ enum recovery_phase {
 /* An orphan's report after its recovery (6.7). */
 struct report {
     uint32_t incarnation;
+    uint64_t move; /* the number of the last move (18.1); 0: none */
     struct node_adoption adoption;
     uint64_t until_ms; /* repeated until then */
 };

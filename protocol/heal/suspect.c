@@ -181,6 +181,7 @@ void suspect_certain(struct node *node,
     if (!node->closing)
         node_tell(node, TELL_NODE_LOST, rank, 0, text);
     replace_lost(node, rank, text, is_silent);
+    plan_lost(node, rank);
     record_tell(node, rank, incarnation_of(node, rank), TABLE_FAILED, text);
 }
 

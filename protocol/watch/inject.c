@@ -22,27 +22,6 @@ static int read_injection(const struct frame *frame, struct msg_inject *out)
                : -EPROTO;
 }
 
-/* The child through which `rank` is reached now (PROTOCOL 6.6); or NULL. */
-static struct peer *next_hop(const struct node *node, uint32_t rank)
-{
-    struct table_entry entry;
-    bool internal =
-        node->heal.table && table_entry(node->heal.table, rank, &entry) == 0;
-
-    for (uint32_t slot = 0; slot < node->peer_count; slot++) {
-        struct peer *peer = node_child(node, slot);
-
-        if (!peer || !peer->ready || peer->life.state == LINK_CLOSED)
-            continue;
-        if (peer->rank == rank || ranks_has(&peer->below, rank))
-            return peer;
-        if (internal && peer->role == NODE_COMMNODE &&
-            table_is_below(node->heal.table, rank, peer->rank))
-            return peer;
-    }
-    return NULL;
-}
-
 /* Whether a node of that rank exists or has existed. */
 static bool is_known(const struct node *node, uint32_t rank)
 {
@@ -92,7 +71,7 @@ int inject_asked(struct node *node,
     }
     if (!is_known(node, rank))
         return refuse_injection(text, text_len, -ENOENT, rank);
-    peer = next_hop(node, rank);
+    peer = node_next_hop(node, rank);
     if (!peer)
         return refuse_injection(text, text_len, -EHOSTUNREACH, rank);
     if (inject.injection == COP_INJECT_KILL)
@@ -112,7 +91,7 @@ int inject_take(struct node *node, const struct frame *frame)
     if (!node->status.allow_injection)
         return 0; /* PROTOCOL 15.6: each node checks the permission */
     if (inject.victim != node->rank) {
-        peer = next_hop(node, inject.victim);
+        peer = node_next_hop(node, inject.victim);
         if (peer)
             node_send(node, peer, frame_ref(frame));
         return 0;

@@ -177,6 +177,11 @@ class Network(names.Opener):
         return View(view.number, view.stable,
                     list(ffi.unpack(ranks, view.rank_count)) if ranks else [])
 
+    def move(self, rank: int, parent: int) -> None:
+        """Have a commnode move below another node: cop_network_move(3)."""
+        with self._handle as pointer:
+            check(lib.cop_network_move(pointer, rank, parent))
+
     def missing(self) -> List[names.Absentee]:
         """The nodes that a launch with missing="skip" left out."""
         found: List[names.Absentee] = []

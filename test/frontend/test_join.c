@@ -379,3 +379,105 @@ TEST(lost_commnodes_are_replaced)
     tree_end(network);
     drop_session(&session);
 }
+
+/* How many commnodes of the launch of 2x2x2 have `rank` as their parent. */
+static unsigned commnodes_below(struct cop_network *network, uint32_t rank)
+{
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    unsigned count = 0;
+
+    for (uint32_t one = 1; one <= 6; one++) {
+        CHECK_OK(cop_network_node(network, one, &node));
+        count += node.state == COP_STATE_UP && node.parent == rank;
+    }
+    return count;
+}
+
+/* Ask for a move, once no node is suspected, and await its news. */
+static void ask_move(struct cop_network *network,
+                     uint32_t rank,
+                     uint32_t parent,
+                     struct cop_event *event)
+{
+    int r;
+
+    *event = (struct cop_event)COP_EVENT_INIT;
+    while ((r = cop_network_move(network, rank, parent)) == -EAGAIN)
+        CHECK_OK(cop_network_event(network, event, TREE_PATIENCE_MS));
+    CHECK_OK(r);
+    CHECK_IS(cop_network_move(network, rank, parent), -EBUSY);
+    do {
+        CHECK_OK(cop_network_event(network, event, TREE_PATIENCE_MS));
+    } while (event->type != COP_EVENT_NODE_MOVED &&
+             event->type != COP_EVENT_MOVE_FAILED);
+    CU_ASSERT_EQUAL(event->rank, rank);
+    CU_ASSERT_EQUAL(event->parent, parent);
+}
+
+/* Have commnode `rank` move below `parent`, which may have joined a moment ago and
+ * not know its rank yet. */
+static void move(struct cop_network *network, uint32_t rank, uint32_t parent)
+{
+    uint64_t deadline_ms = tree_now_ms() + TREE_PATIENCE_MS;
+    struct cop_event event;
+    char text[64];
+
+    for (;;) {
+        ask_move(network, rank, parent, &event);
+        if (event.type == COP_EVENT_NODE_MOVED)
+            break;
+        tree_check_says(event.text, ") has not moved below |: it could not "
+                                    "connect to the next parent");
+        CU_ASSERT_FATAL(tree_now_ms() < deadline_ms);
+    }
+    CU_ASSERT_NOT_EQUAL(event.lost_parent, parent);
+    CU_ASSERT_EQUAL(event.recovery.attempts, 1);
+    snprintf(text, sizeof(text), ") has moved from %u below %u",
+             event.lost_parent, parent);
+    tree_check_says(event.text, text);
+    CHECK_IS(cop_network_move(network, rank, parent), -EALREADY);
+}
+
+/* A commnode is killed and replaced, and its orphans, commnodes too, move back
+ * below the one that has its place. The sums are those of all. */
+TEST(orphans_move_below_a_replacement)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_status_node node = COP_STATUS_NODE_INIT;
+    struct cop_event event = COP_EVENT_INIT;
+    uint32_t parents[7], backend, moved = 0;
+    pid_t commnodes[NODES_MAX];
+    struct cop_network *network;
+    struct cop_stream *stream;
+
+    launch.replace = 1;
+    launch.spares = "localhost";
+    network = tree_launch_as(launch, "2x2x2", NULL);
+    backend = tree_rank(network, 0);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    for (uint32_t rank = 1; rank <= 6; rank++) {
+        CHECK_OK(cop_network_node(network, rank, &node));
+        CU_ASSERT_EQUAL_FATAL(node.role, COP_COMMNODE);
+        parents[rank] = node.parent;
+    }
+    CHECK_IS(cop_network_move(network, 0, 1), -EINVAL);
+    CHECK_IS(cop_network_move(network, 1, backend), -EINVAL);
+    CHECK_IS(cop_network_move(network, backend, 1), -EOPNOTSUPP);
+    CHECK_IS(cop_network_move(network, 1000, 1), -ENOENT);
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
+    CHECK_OK(kill(commnodes[0], SIGKILL)); /* below the front-end */
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_JOINED, &event));
+    for (uint32_t rank = 1; rank <= 6; rank++)
+        if (parents[rank] == event.place) {
+            move(network, rank, event.rank);
+            moved++;
+        }
+    CU_ASSERT_EQUAL(moved, 2);
+    CU_ASSERT_EQUAL(commnodes_below(network, event.rank), 2);
+    CU_ASSERT(tree_sync(stream) >= 0);
+    tree_take_all(stream);
+    for (int number = 1; number <= 3; number++)
+        tree_check_sum(stream, number, 8);
+    CHECK_IS(tree_sync(stream), 0);
+    tree_end(network);
+}

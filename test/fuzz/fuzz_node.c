@@ -1,11 +1,10 @@
 /* fuzz_node.c - one node, and every event that may happen to it.
  *
- * The input is a role and a sequence of events: links that open and close,
- * frames of every type, valid and random, from peers that hold the key, time,
- * answers of filters, requests of the application. The node's actions are
- * checked as the shells rely on them: no frame is sent on a closed link, and
- * none down that may only go up; every frame encodes; one filter call at a
- * time; after its end a node only closes links. */
+ * The input is a role and a sequence of events: links, frames of every type, valid
+ * and random, from peers that hold the key, time, answers of filters, requests of
+ * the application. The node's actions are checked: no frame is sent on a closed
+ * link, and none down that may only go up; every frame encodes; one filter call at
+ * a time; after its end a node only closes links. */
 #include <coppice/status.h>
 #include <errno.h>
 #include <stdint.h>
@@ -125,6 +124,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_SKIP:
     case FRAME_STATUS:
     case FRAME_INJECT:
+    case FRAME_MOVE:
         return !to_parent;
     case FRAME_RESUME:
     case FRAME_CLAIM:
@@ -139,11 +139,12 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_TOTAL:
     case FRAME_FAREWELL:
     case FRAME_RECOVERED:
+    case FRAME_MOVED:
     case FRAME_HEARD:
     case FRAME_ROWS:
         return to_parent;
     case FRAME_REPORTS:
-        return false;
+        break;
     }
     return false;
 }
@@ -803,14 +804,14 @@ static void application_asks(struct play *play, uint8_t what)
 {
     static const enum event_type types[] = {
         EVENT_OPEN,   EVENT_CLOSE,      EVENT_SEND, EVENT_RECEIVE, EVENT_TAKEN,
-        EVENT_SETTLE, EVENT_PARAMETERS, EVENT_SYNC, EVENT_SEND,    EVENT_SEND,
+        EVENT_SETTLE, EVENT_PARAMETERS, EVENT_SYNC, EVENT_SEND,    EVENT_MOVE,
     };
     struct stream_definition definition = {0};
-    struct event event = {
-        .type = types[what % 10],
-        .stream = what / 10u % STREAMS,
-        .to_count = what % 6u,
-    };
+    struct event event = {.type = types[what % 10],
+                          .stream = what / 10u % STREAMS,
+                          .rank = what / 10u % 15,
+                          .parent = what / 7u % 15,
+                          .to_count = what % 6u};
     uint32_t to[] = {12, 14, 13, 12, what};
 
     if (what == 255 && !play->alone)

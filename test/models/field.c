@@ -798,6 +798,7 @@ static void happen(struct field *field, const struct field_move *move)
     case FIELD_PLAN:
         field->moves++;
         event.type = EVENT_MOVE;
+        event.parent = move->other;
         field_step(field, move->node, &event);
         break;
     case FIELD_CRASH:

@@ -36,7 +36,7 @@ static struct alone begin_node(void)
 
 static void begin_move(struct alone *it)
 {
-    alone_step(it, (struct event){.type = EVENT_MOVE, .rank = 3});
+    alone_step(it, (struct event){.type = EVENT_MOVE, .parent = 3});
     CU_ASSERT_EQUAL(alone_count(it, ACTION_DIAL, 0), 1);
 }
 
@@ -173,7 +173,7 @@ TEST(a_move_that_fails_changes_nothing)
         CU_ASSERT_EQUAL(parent_of(&it), 0);
         CU_ASSERT_FALSE(move_is_under_way(it.node));
         CU_ASSERT_FALSE(it.node->ended);
-        alone_step(&it, (struct event){.type = EVENT_MOVE, .rank = 3});
+        alone_step(&it, (struct event){.type = EVENT_MOVE, .parent = 3});
         CU_ASSERT_EQUAL(alone_count(&it, ACTION_DIAL, 0), 1);
         alone_fini(&it);
     }
@@ -186,11 +186,11 @@ TEST(a_move_to_nowhere_does_not_begin)
     struct alone it = begin_node();
 
     for (uint32_t rank = 0; rank < 2; rank++) {
-        alone_step(&it, (struct event){.type = EVENT_MOVE, .rank = rank});
+        alone_step(&it, (struct event){.type = EVENT_MOVE, .parent = rank});
         CU_ASSERT_EQUAL(it.actions.count, 0);
     }
     begin_move(&it);
-    alone_step(&it, (struct event){.type = EVENT_MOVE, .rank = 2});
+    alone_step(&it, (struct event){.type = EVENT_MOVE, .parent = 2});
     CU_ASSERT_EQUAL(it.actions.count, 0);
     alone_fini(&it);
 }

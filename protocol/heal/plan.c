@@ -1,0 +1,177 @@
+/* plan.c - moves that the front-end plans, one at a time (PROTOCOL 18). */
+#include "protocol/heal/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "protocol/state.h"
+
+/* Whether `rank` was a back-end at any time. */
+static bool is_backend(const struct node *node, uint32_t rank)
+{
+    return ranks_has(&node->backends, rank) || ranks_has(&node->lost, rank);
+}
+
+/* Why `rank` cannot take part in a move, as a mover or a parent; 0: it can. */
+static int judge_node(const struct node *node,
+                      uint32_t rank,
+                      struct table_entry *entry)
+{
+    if (table_entry(node->heal.table, rank, entry) < 0 || entry->awaited)
+        return -ENOENT;
+    return entry->failed || suspect_is_lost(node, rank) ? -EHOSTUNREACH : 0;
+}
+
+static int judge_plan(const struct node *node, uint32_t rank, uint32_t parent)
+{
+    struct table_entry mover, next;
+    int r;
+
+    if (node->role != NODE_FRONTEND)
+        return -EPERM;
+    if (!node->launched || node->ending || node->closing)
+        return -ENOTCONN;
+    if (rank == 0 || rank == parent || is_backend(node, parent))
+        return -EINVAL;
+    if (is_backend(node, rank))
+        return -EOPNOTSUPP;
+    r = judge_node(node, rank, &mover);
+    if (r == 0)
+        r = judge_node(node, parent, &next);
+    if (r < 0)
+        return r;
+    if (table_is_below(node->heal.table, parent, rank))
+        return -ELOOP;
+    if (mover.parent == parent)
+        return -EALREADY;
+    if (node->heal.plan.number > 0)
+        return -EBUSY;
+    return suspect_is_any(node) ? -EAGAIN : 0;
+}
+
+int plan_begin(struct node *node, uint32_t rank, uint32_t parent)
+{
+    struct plan *plan = &node->heal.plan;
+    struct peer *peer;
+    int r = judge_plan(node, rank, parent);
+
+    if (r < 0)
+        return r;
+    peer = node_next_hop(node, rank);
+    if (!peer)
+        return -EAGAIN;
+    *plan = (struct plan){
+        .number = plan->last + 1,
+        .last = plan->last + 1,
+        .mover = rank,
+        .parent = parent,
+        .until_ms = node->now_ms + record_patience_ms(node) +
+                    node->times.probe_timeout_ms,
+    };
+    node_send(node, peer,
+              msg_move_encode(&(struct msg_move){
+                  .mover = rank,
+                  .parent = parent,
+                  .number = plan->number,
+              }));
+    return 0;
+}
+
+/* The move has failed, because of `text`. */
+static void plan_fail(struct node *node, const char *text)
+{
+    struct plan *plan = &node->heal.plan;
+
+    plan->number = 0;
+    if (!node->closing)
+        node_tell(node, TELL_MOVE_FAILED, plan->mover, 0, text)->sequence =
+            plan->parent;
+}
+
+bool plan_succeeds(struct node *node,
+                   const struct msg_recovered *recovered,
+                   const struct node_adoption *adoption)
+{
+    struct plan *plan = &node->heal.plan;
+    char text[80];
+
+    if (plan->number == 0 || recovered->number != plan->number ||
+        recovered->orphan != plan->mover)
+        return false;
+    if (adoption->parent == plan->parent) {
+        plan->number = 0;
+        return true;
+    }
+    snprintf(text, sizeof(text), "it lost its parent, and %u has adopted it",
+             adoption->parent);
+    plan_fail(node, text);
+    return false;
+}
+
+static const char *text_of(int reason)
+{
+    switch (reason) {
+    case MOVE_UNREACHED:
+        return "no route leads to it at the moment";
+    case MOVE_UNABLE:
+        return "it has no parent at the moment, moves, or ends";
+    case MOVE_UNCONNECTED:
+        return "it could not connect to the next parent";
+    case MOVE_LINK_ENDED:
+        return "its link to the next parent has ended";
+    case MOVE_TIMED_OUT:
+        return "the next parent did not answer in time";
+    case MOVE_NO_PATH:
+        return "the next parent has lost its own parent";
+    case MOVE_ACCUSED:
+        return "a node has reported that it had failed";
+    case MOVE_ORPHAN:
+        return "the next parent has no parent at the moment, or no path to the "
+               "front-end";
+    case MOVE_CLOSING:
+        return "the next parent ends";
+    case MOVE_FULL:
+        return "the next parent has as many children as it may have";
+    case MOVE_TOO_HIGH:
+        return "the tree would be higher than at launch";
+    default:
+        return "the next parent has refused it";
+    }
+}
+
+int plan_answered(struct node *node, const struct frame *frame)
+{
+    const struct plan *plan = &node->heal.plan;
+    struct msg_moved moved;
+
+    if (msg_moved_decode(frame, &moved) < 0)
+        return -EPROTO;
+    if (node->role != NODE_FRONTEND && node->parent)
+        node_send(node, node->parent, frame_ref(frame));
+    else if (plan->number > 0 && moved.number == plan->number &&
+             moved.mover == plan->mover)
+        plan_fail(node, text_of(moved.reason));
+    return 0;
+}
+
+void plan_lost(struct node *node, uint32_t rank)
+{
+    const struct plan *plan = &node->heal.plan;
+
+    if (plan->number > 0 && plan->mover == rank)
+        plan_fail(node, "it was lost");
+}
+
+void plan_tick(struct node *node)
+{
+    const struct plan *plan = &node->heal.plan;
+    char text[80];
+
+    if (plan->number == 0 || node->now_ms < plan->until_ms)
+        return;
+    snprintf(
+        text, sizeof(text),
+        "it has reported nothing for %u ms, and may still move",
+        (unsigned)(record_patience_ms(node) + node->times.probe_timeout_ms));
+    plan_fail(node, text);
+}
