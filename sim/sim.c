@@ -157,7 +157,7 @@ static void reach_dialled(struct sim *sim,
         if (node->role == NODE_FRONTEND) /* it only knocks */
             world_step(sim, node, &event, NULL);
         else
-            world_connect(sim, node, sim->nodes[index]);
+            world_connect(sim, node, sim->nodes[index], false);
         return;
     }
     sim_note(sim, SIM_TRACE_LIFE, "%d cannot reach %u", (int)node->rank, rank);
@@ -178,7 +178,7 @@ static void start_process(struct sim *sim,
     }
     world_start(sim, node);
     if (node->state == WORLD_ALIVE)
-        world_connect(sim, node, sim->nodes[parent]);
+        world_connect(sim, node, sim->nodes[parent], true);
 }
 
 /* Start a node at another node's request, unless the request was withdrawn. If
@@ -488,7 +488,7 @@ uint32_t sim_observe(struct sim *sim, uint32_t to, struct frame *question)
 
     node->state = WORLD_ALIVE;
     node->question = *question;
-    world_connect(sim, node, sim->nodes[to]);
+    world_connect(sim, node, sim->nodes[to], false);
     return node->index;
 }
 

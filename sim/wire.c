@@ -85,7 +85,8 @@ static uint64_t arrival(struct sim *sim, const struct world_end *end)
 
 void world_connect(struct sim *sim,
                    struct world_node *child,
-                   struct world_node *parent)
+                   struct world_node *parent,
+                   bool first)
 {
     uint64_t life = ++sim->lives;
     struct world_end *below;
@@ -96,6 +97,7 @@ void world_connect(struct sim *sim,
     below = new_end(child, parent, life, &child_link);
     above = new_end(parent, child, life, &parent_link);
     below->upward = true;
+    above->taken = first;
     below->in.held_ms = above->in.held_ms =
         child->apart_ms > parent->apart_ms ? child->apart_ms : parent->apart_ms;
     below->peer_link = parent_link;

@@ -18,7 +18,8 @@ struct world_end {
     bool used;          /* the number is taken */
     bool up;            /* EVENT_LINK_UP was given */
     bool upward;        /* leads to the parent, or a candidate */
-    bool taken;         /* a child: its adoption here was acknowledged */
+    bool taken;         /* a child: it was started with this link, or its
+                           adoption here was acknowledged */
     uint64_t heard_ms;  /* when it came up, or the last frame was read */
     bool silent;        /* ends by a time-out, not by the other end */
     struct frame_reader reader;
@@ -172,10 +173,12 @@ void world_filtered(struct sim *sim, struct world_node *node);
 
 /* ---- links (wire.c) ---- */
 
-/* Connect two nodes; each end comes up after its own delay. */
+/* Connect two nodes; each end comes up after its own delay. `first`: the child has
+ * just been started, and this is the link to its parent. */
 void world_connect(struct sim *sim,
                    struct world_node *child,
-                   struct world_node *parent);
+                   struct world_node *parent,
+                   bool first);
 
 /* The link with that number at `node`; NULL if there is none. */
 struct world_end *world_end_at(struct world_node *node, uint32_t link);

@@ -39,6 +39,7 @@
 #define DRAWING_PLACES   UINT64_C(0x91ace5)
 #define DRAWING_REFUSALS UINT64_C(0x4ef05e)
 #define DRAWING_LEAVERS  UINT64_C(0x1ea7e5)
+#define DRAWING_MOVES    UINT64_C(0x307e5)
 #define DRAWING_SOME     UINT64_C(0x503e)
 
 /* How long a sync that is to follow a join waits for the joiner's report. */
@@ -72,6 +73,7 @@ struct drawing {
     struct random leavers;
     struct random some;
     struct random helpers;
+    struct random moves;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -94,6 +96,7 @@ struct drawing {
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
     bool helps;  /* commnodes join */
+    bool shifts; /* commnodes move */
     bool greets; /* a packet and a sync follow a join */
     bool closes;
     bool opens;
@@ -160,16 +163,21 @@ static bool is_backend(const struct drawing *drawing, size_t index)
     return drawing->tree.nodes[index].child_count == 0;
 }
 
-/* Draw any node, including those that have joined. */
-static uint32_t draw_node(struct drawing *drawing, bool front)
+/* The number of a node of the tree, or, above its last index, of a joiner. */
+static uint32_t node_number(const struct drawing *drawing, size_t index)
 {
-    size_t count = drawing->tree.count + drawing->joiners;
-    size_t index = draw_number(drawing, front ? 0 : 1, count - 1);
-
     if (index < drawing->tree.count)
         return drawing->tree.nodes[index].rank;
     return tree_next_rank(&drawing->tree) +
            (uint32_t)(index - drawing->tree.count);
+}
+
+/* Draw any node, including those that have joined. */
+static uint32_t draw_node(struct drawing *drawing, bool front)
+{
+    size_t count = drawing->tree.count + drawing->joiners;
+
+    return node_number(drawing, draw_number(drawing, front ? 0 : 1, count - 1));
 }
 
 /* Draw a node that may die; 0: it may not. */
@@ -462,6 +470,35 @@ static void draw_helper(struct drawing *drawing)
                  0, 0);
 }
 
+/* A commnode moves, and may die soon, or its next parent. */
+static void draw_move(struct drawing *drawing)
+{
+    struct random *random = &drawing->moves;
+    uint32_t last = (uint32_t)drawing->tree.count + drawing->joiners - 1;
+    uint32_t mover, parent, victim;
+
+    if (!drawing->shifts || !random_chance(random, 15))
+        return;
+    mover = (uint32_t)random_between(random, 1, last);
+    parent = (uint32_t)random_between(random, 0, last);
+    for (int i = 0;
+         i < 4 && mover < drawing->tree.count && is_backend(drawing, mover);
+         i++)
+        mover = (uint32_t)random_between(random, 1, last);
+    for (int i = 0;
+         i < 4 && parent < drawing->tree.count && is_backend(drawing, parent);
+         i++)
+        parent = (uint32_t)random_between(random, 0, last);
+    mover = node_number(drawing, mover);
+    parent = node_number(drawing, parent);
+    add_step(drawing, 0, SCHEDULE_MOVE, mover, parent, 0, 0);
+    victim = random_chance(random, 50) ? mover : parent;
+    if (drawing->faults[SCHEDULE_KILL] && victim > 0 &&
+        random_chance(random, 20))
+        add_step(drawing, 0, SCHEDULE_KILL, victim,
+                 (uint32_t)random_between(random, 0, 100), 0, 0);
+}
+
 static void draw_nuisance(struct drawing *drawing)
 {
     if (drawing->now_ms >= drawing->stalled_ms && chance(drawing, 10)) {
@@ -490,6 +527,7 @@ static void draw_nuisance(struct drawing *drawing)
             draw_greeting(drawing);
     }
     draw_helper(drawing);
+    draw_move(drawing);
 }
 
 /* ---- faults ---- */
@@ -817,6 +855,8 @@ void schedule_draw(struct schedule *out,
     drawing.selects = random_chance(&drawing.some, 30);
     random_seed(&drawing.helpers, seed ^ DRAWING_HELPERS);
     drawing.helps = random_chance(&drawing.helpers, 30);
+    random_seed(&drawing.moves, seed ^ DRAWING_MOVES);
+    drawing.shifts = random_chance(&drawing.moves, 30);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

@@ -42,9 +42,9 @@ void healing_init(struct healing *healing, uint32_t room)
     };
 }
 
-void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
+/* `index` has lost a link to its parent, or leaves it. */
+static void tear(struct healing *healing, struct sim *sim, uint32_t index)
 {
-    uint32_t orphans = 0;
     uint32_t met;
 
     for (uint32_t i = 1; i < sim_count(sim); i++) {
@@ -53,6 +53,15 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
         if (sim_role(sim, i) == NODE_BACKEND && rank != RANK_NONE &&
             way_up(sim, i, index, &met) != SIM_NONE)
             ranks_add(&healing->torn, rank, rank);
+    }
+}
+
+void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
+{
+    uint32_t orphans = healing->moving;
+
+    tear(healing, sim, index);
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
         if (i == index && sim_is_alive(sim, i))
             healing->nodes[i].orphan = true;
         orphans += healing->nodes[i].orphan && sim_is_alive(sim, i);
@@ -60,6 +69,18 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
     healing->overlapped |=
         orphans > 1 || (healing->joined_ms > 0 &&
                         sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
+}
+
+void healing_moving(struct healing *healing, struct sim *sim)
+{
+    if (healing->moving)
+        sim_fail(sim, "two nodes move at the same time");
+    healing->moving = true;
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        healing->overlapped |= healing->nodes[i].orphan;
+    healing->overlapped |=
+        healing->joined_ms > 0 &&
+        sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS;
 }
 
 /* PROTOCOL 6.8: check that a report on a node may follow the previous one. */
@@ -87,7 +108,8 @@ static void hear_of(struct healing *healing,
         if (!suspected)
             sim_fail(sim, "%u is back, and was not suspected", tell->rank);
         node->news = HEALING_BACK;
-    } else if (tell->tell == TELL_NODE_ADOPTED) {
+    } else if (tell->tell == TELL_NODE_ADOPTED ||
+               tell->tell == TELL_NODE_MOVED) {
         node->news = HEALING_ADOPTED;
         node->told_parent = (uint32_t)tell->sequence;
     } else {
@@ -121,9 +143,18 @@ static void note_news(struct healing *healing,
         for (uint32_t i = 1; i < sim_count(sim); i++)
             healing->overlapped |= healing->nodes[i].orphan;
     }
+    if (tell->tell == TELL_NODE_MOVED || tell->tell == TELL_MOVE_FAILED) {
+        if (!healing->moving)
+            sim_fail(sim, "%u has moved, and was not asked to", tell->rank);
+        healing->moving = false;
+        healing->moves += tell->tell == TELL_NODE_MOVED;
+        healing->joined_ms = sim_now_ms(sim);
+    }
+    if (tell->tell == TELL_MOVE_FAILED && (!tell->text || !*tell->text))
+        sim_fail(sim, "%u has not moved, and there is no reason", tell->rank);
     if (tell->tell != TELL_NODE_LOST && tell->tell != TELL_NODE_ADOPTED &&
-        tell->tell != TELL_BACKEND_LOST && tell->tell != TELL_NODE_SUSPECTED &&
-        tell->tell != TELL_NODE_BACK)
+        tell->tell != TELL_NODE_MOVED && tell->tell != TELL_BACKEND_LOST &&
+        tell->tell != TELL_NODE_SUSPECTED && tell->tell != TELL_NODE_BACK)
         return;
     if (!known)
         sim_fail(sim, "the front-end reports %u, and there is no such node",
@@ -145,6 +176,8 @@ void healing_told(struct healing *healing,
     } else if (tell->tell == TELL_NODE_ADOPTED) {
         /* a commnode that joined ends with its host only before (19.3) */
         healing->nodes[index].launched |= sim_role(sim, index) == NODE_COMMNODE;
+        if (!healing->nodes[index].orphan) /* it has moved */
+            tear(healing, sim, index);
         healing->nodes[index].orphan = false;
         healing->adoptions++;
     } else if (tell->tell == TELL_ENDED && healing->nodes[index].launched &&
@@ -179,6 +212,8 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
 {
     uint32_t met = 0;
 
+    if (healing->moving)
+        return memory_format("a move was not reported");
     for (uint32_t i = 1; i < sim_count(sim); i++) {
         uint32_t rank = sim_rank(sim, i);
         bool internal = sim_role(sim, i) == NODE_COMMNODE;

@@ -35,11 +35,14 @@ struct healing {
     struct healing_node *nodes;
     uint32_t room;      /* of `nodes`: ranks and indices are lower */
     uint64_t joined_ms; /* when a back-end last joined; 0: never */
-    bool overlapped;    /* two nodes were orphans at the same time, or one was
-                        before all nodes knew of a join (PROTOCOL 8.5); or a
+    bool overlapped;    /* two nodes were orphans or movers at the same time, or
+                        one was before all nodes knew of a join or a move
+                        (PROTOCOL 8.5); or a
                         back-end has joined below a commnode that has joined */
     bool helped;        /* a commnode has joined */
+    bool moving;        /* a commnode was told to move, and has not reported */
     uint32_t adoptions;
+    uint32_t moves;
     bool rose; /* overlapping adoptions made the tree higher */
 };
 
@@ -52,6 +55,9 @@ void healing_told(struct healing *healing,
                   struct sim *sim,
                   uint32_t index,
                   const struct action *tell);
+
+/* A commnode is told to move. */
+void healing_moving(struct healing *healing, struct sim *sim);
 
 /* Fail the world if the death of a commnode was not reported in time. */
 void healing_look(struct healing *healing, struct sim *sim);

@@ -55,6 +55,7 @@
     X(SCHEDULE_JOIN, "join", "parent")                                         \
     X(SCHEDULE_HELP, "help", "parent") /* a commnode joins */                  \
     X(SCHEDULE_JOINED, "joined", "within")                                     \
+    X(SCHEDULE_MOVE, "move", "node", "parent")                                 \
     X(SCHEDULE_LEAVE, "leave", "node")                                         \
     /* faults */                                                               \
     X(SCHEDULE_KILL, "kill", "node", "in")                                     \

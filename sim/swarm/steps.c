@@ -190,6 +190,22 @@ static int take_joined(struct swarm *swarm, const struct schedule_step *step)
     return swarm->joined_count == swarm->joiner_count;
 }
 
+/* A commnode moves below another node. */
+static bool take_move(struct swarm *swarm, const struct schedule_step *step)
+{
+    uint32_t index = faults_node(swarm, step->numbers[0]);
+    uint32_t parent = faults_node(swarm, step->numbers[1]);
+
+    if (index == SIM_NONE || parent == SIM_NONE || !swarm->launched ||
+        sim_rank(swarm->sim, index) == RANK_NONE ||
+        sim_rank(swarm->sim, parent) == RANK_NONE ||
+        sim_move(swarm->sim, sim_rank(swarm->sim, index),
+                 sim_rank(swarm->sim, parent)) < 0)
+        return false;
+    healing_moving(&swarm->healing, swarm->sim);
+    return true;
+}
+
 static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t index = faults_node(swarm, step->numbers[0]);
@@ -262,6 +278,8 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
         return take_join(swarm, step);
     case SCHEDULE_JOINED:
         return take_joined(swarm, step);
+    case SCHEDULE_MOVE:
+        return take_move(swarm, step);
     case SCHEDULE_LEAVE:
         return take_leave(swarm, step);
     case SCHEDULE_SLOW:

@@ -155,14 +155,15 @@ static void read_features(struct swarm *swarm)
         joins |= step->verb == SCHEDULE_JOIN;
         swarm->deadly |= step->verb == SCHEDULE_KILL;
         swarm->only_lies &=
-            !schedule_is_fault(step->verb) || step->verb == SCHEDULE_LIE;
+            step->verb != SCHEDULE_MOVE &&
+            (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_LIE);
         swarm->traffic.only_poison &=
             step->verb != SCHEDULE_JOIN && step->verb != SCHEDULE_HELP &&
-            step->verb != SCHEDULE_LEAVE && step->verb != SCHEDULE_RATE &&
-            step->verb != SCHEDULE_REPLACE &&
+            step->verb != SCHEDULE_LEAVE && step->verb != SCHEDULE_MOVE &&
+            step->verb != SCHEDULE_RATE && step->verb != SCHEDULE_REPLACE &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_POISON);
         swarm->faulty |=
-            step->verb == SCHEDULE_LEAVE ||
+            step->verb == SCHEDULE_LEAVE || step->verb == SCHEDULE_MOVE ||
             (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&
              step->verb != SCHEDULE_FREEZE) ||
             (step->verb == SCHEDULE_FREEZE &&
@@ -225,6 +226,7 @@ static void end_world(struct swarm *swarm, struct swarm_result *out, bool trace)
 
     out->tally.virtual_ms = sim_now_ms(sim);
     out->tally.adoptions = swarm->healing.adoptions;
+    out->tally.moves = swarm->healing.moves;
     out->tally.rises = swarm->healing.rose;
     for (uint32_t i = 0; i < swarm->traffic.count; i++)
         out->tally.kinds[traffic_kind(&swarm->traffic.streams[i])] = 1;

@@ -23,6 +23,7 @@ void tally_add(struct tally *sum, const struct tally *one)
     for (int i = 0; i < TALLY_ANSWERS; i++)
         sum->answers[i] += one->answers[i];
     sum->adoptions += one->adoptions;
+    sum->moves += one->moves;
     sum->rises += one->rises;
     sum->accusations += one->accusations;
     if (one->slowest_ms > sum->slowest_ms)
@@ -59,9 +60,9 @@ void tally_print(const struct tally *tally, FILE *file)
     print_steps(tally, false, file);
     print_steps(tally, true, file);
     fprintf(file,
-            "adoptions: %" PRIu64 ", trees made higher by overlap %" PRIu64
-            "\n",
-            tally->adoptions, tally->rises);
+            "adoptions: %" PRIu64 ", of these moves %" PRIu64
+            ", trees made higher by overlap %" PRIu64 "\n",
+            tally->adoptions, tally->moves, tally->rises);
     for (int i = 0; i < TALLY_ANSWERS; i++) {
         if (!reasons[i] || tally->answers[i] == 0)
             continue;

@@ -20,6 +20,7 @@ struct tally {
     uint64_t kinds[TRAFFIC_KINDS];       /* seeds with such streams */
     uint64_t steps[SCHEDULE_VERB_COUNT]; /* those that took effect */
     uint64_t adoptions;
+    uint64_t moves; /* that have succeeded */
     uint64_t answers[TALLY_ANSWERS];
     uint64_t rises;       /* trees that overlapping adoptions made higher */
     uint64_t accusations; /* links that were closed for silence */
