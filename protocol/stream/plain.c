@@ -150,14 +150,26 @@ void plain_count_anew(struct node *node, struct stream *stream)
     }
 }
 
-void plain_adopted(struct node *node, struct stream *stream)
+static void send_resume(struct node *node,
+                        const struct stream *stream,
+                        uint64_t level)
 {
     node_send(node, node->parent,
               msg_resume_encode(&(struct msg_resume){
                   .stream = stream->definition.id,
                   .sender = node->rank,
-                  .level = level_sent(stream),
+                  .level = level,
               }));
+}
+
+/* The end of the epoch before is named, too: it may have been lost (4.3b). */
+void plain_adopted(struct node *node, struct stream *stream)
+{
+    uint64_t level = level_sent(stream);
+
+    if (stream->up.ended > 0 && stream->up.ended < level)
+        send_resume(node, stream, stream->up.ended);
+    send_resume(node, stream, level);
     stream->up.counted = true;
     upward_claim_anew(node, stream);
 }

@@ -67,7 +67,8 @@ struct upflow {
     uint32_t resumes;  /* RESUME frames in `out`: claims wait for them */
     uint32_t epoch;    /* of the next packet sent */
     uint64_t count;    /* waves sent in this epoch */
-    uint64_t level;    /* the last wave that the parent knows of */
+    uint64_t level;    /* the last wave that the parent knows of ... */
+    uint64_t ended;    /* ... and the last one of an earlier epoch; 0: none */
     bool counted;      /* the parent counts this node */
     uint32_t put;      /* 1 + the last epoch of a packet sent */
     bool newcomer;     /* a back-end that joined late: no marker came since */

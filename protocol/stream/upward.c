@@ -61,8 +61,14 @@ static void upward_lend(struct node *node, struct stream *stream)
 /* The parent knows of all waves up to `level`. */
 static void raise_level(struct stream *stream, uint64_t level)
 {
-    if (stream->up.level < level)
-        stream->up.level = level;
+    uint64_t before = stream->up.level;
+
+    if (before >= level)
+        return;
+    if (before >> PACKET_WAVE_BITS < level >> PACKET_WAVE_BITS &&
+        (before & PACKET_WAVE_MASK) > 0)
+        stream->up.ended = before;
+    stream->up.level = level;
 }
 
 void upward_begin(struct node *node, struct stream *stream)
