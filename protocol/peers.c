@@ -36,18 +36,22 @@ struct peer *node_next_hop(const struct node *node, uint32_t rank)
     bool internal =
         node->heal.table && table_entry(node->heal.table, rank, &entry) == 0;
 
+    struct peer *found = NULL;
+
     for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
         if (!peer || !peer->ready || peer->life.state == LINK_CLOSED)
             continue;
-        if (peer->rank == rank || ranks_has(&peer->below, rank))
+        if (peer->rank == rank)
             return peer;
-        if (internal && peer->role == NODE_COMMNODE &&
+        if (!found && ranks_has(&peer->below, rank))
+            found = peer; /* a back-end that has moved may be in two sets */
+        if (!found && internal && peer->role == NODE_COMMNODE &&
             table_is_below(node->heal.table, rank, peer->rank))
-            return peer;
+            found = peer;
     }
-    return NULL;
+    return found;
 }
 
 void node_free_peer(struct peer *peer)

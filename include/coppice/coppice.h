@@ -273,11 +273,11 @@ enum cop_event_type {
                                  that was lost, is empty: `text` says which try
                                  has failed and why, and when the next one
                                  begins, or that there is no further one */
-    COP_EVENT_NODE_MOVED,     /* `rank`, a commnode, has moved from `lost_parent`
+    COP_EVENT_NODE_MOVED,     /* `rank` has moved from `lost_parent`
                                  below `parent`, as cop_network_move() has
                                  asked; `recovery` says how long its streams
                                  took to change over */
-    COP_EVENT_MOVE_FAILED,    /* `rank` has not moved below `parent`: `text` says
+    COP_EVENT_MOVE_FAILED, /* `rank` has not moved below `parent`: `text` says
                                  why. It keeps the parent that it had, or, if it
                                  has lost that, finds another one */
 };
@@ -468,14 +468,14 @@ COP_API int cop_network_event(struct cop_network *network,
 COP_API int cop_network_view(struct cop_network *network,
                              struct cop_view *view);
 
-/* Have commnode `rank` move below `parent`, a commnode or the front-end, with all
- * that is below it (PROTOCOL 18). Front-end only. The call sends a command and
+/* Have `rank` move below `parent`, a commnode or the front-end, with all that is
+ * below it (PROTOCOL 18). Front-end only. The call sends a command and
  * returns. COP_EVENT_NODE_MOVED or COP_EVENT_MOVE_FAILED follows, unless the
  * network ends. One node of a network moves at a time. A move fails if it would make
  * the tree higher than at launch, or if `parent` has just joined
  * (COP_EVENT_NODE_JOINED) and does not know its rank yet: then ask again.
  *
- * The commnode asks its next parent first, and leaves the old one when it is
+ * The node asks its next parent first, and leaves the old one when it is
  * accepted, so a move that fails costs nothing. At that moment its streams change
  * over as after a failure of the link to the old parent. What that costs depends
  * on the stream. With COP_GUARANTEE_NONE the next sync may return 1, packets that
@@ -488,7 +488,6 @@ COP_API int cop_network_view(struct cop_network *network,
  * Returns 0, or:
  *   -EINVAL        `rank` is the front-end, or is `parent`; or `parent` is a
  *                  back-end
- *   -EOPNOTSUPP    `rank` is a back-end: these do not move
  *   -ENOENT        there is no such node
  *   -EHOSTUNREACH  one of the two has failed, or is lost
  *   -ELOOP         `parent` is below `rank`

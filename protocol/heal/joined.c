@@ -50,14 +50,15 @@ static struct frame nodes_pack(struct node *node, const struct nodes *nodes)
     return frame;
 }
 
-/* Send the nodes to all neighbours but `from`. */
+/* Send the nodes to all neighbours but `from`. A back-end that moves passes nothing
+ * from parent to parent. */
 static void nodes_flood(struct node *node,
                         const struct nodes *nodes,
                         const struct peer *from)
 {
     struct frame frame;
 
-    if (nodes->count == 0)
+    if (nodes->count == 0 || node->role == NODE_BACKEND)
         return;
     frame = nodes_pack(node, nodes);
     for (uint32_t slot = 0; slot < node->peer_count && !node->failed; slot++) {

@@ -55,7 +55,7 @@ int move_take(struct node *node, const struct frame *frame)
     struct peer *peer;
 
     if (msg_move_decode(frame, &move) < 0 ||
-        (move.mover == node->rank && node->role != NODE_COMMNODE))
+        (move.mover != node->rank && node->role == NODE_BACKEND))
         return -EPROTO;
     if (move.mover == node->rank) {
         move_begin(node, move.parent, move.number);
@@ -73,7 +73,7 @@ void move_begin(struct node *node, uint32_t target, uint64_t number)
 {
     struct table_entry next;
 
-    if (node->role != NODE_COMMNODE || !node->launched || !node->parent ||
+    if (!node->launched || !node->parent || node->leaving ||
         node->heal.orphan.phase != ORPHAN_NOT || node->closing ||
         node->ending || target == node->rank || target == node->parent->rank ||
         node->incarnation >= LIMIT_INCARNATION ||
@@ -134,7 +134,8 @@ static void move_commit(struct node *node, struct peer *peer)
     struct peer *old = node->parent;
     uint32_t rank = old->rank;
 
-    record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
+    if (node->role == NODE_COMMNODE)
+        record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
     node_act(node, ACTION_CLOSE)->link = old->link;
     node_remove_peer(node, old);
     status_orphaned(node, rank);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "protocol/state.h"
+#include "protocol/watch/rows.h"
 
 /* Whether `rank` was a back-end at any time. */
 static bool is_backend(const struct node *node, uint32_t rank)
@@ -24,7 +25,9 @@ static int judge_node(const struct node *node,
 
 static int judge_plan(const struct node *node, uint32_t rank, uint32_t parent)
 {
+    bool leaf = is_backend(node, rank);
     struct table_entry mover, next;
+    struct row row;
     int r;
 
     if (node->role != NODE_FRONTEND)
@@ -33,16 +36,18 @@ static int judge_plan(const struct node *node, uint32_t rank, uint32_t parent)
         return -ENOTCONN;
     if (rank == 0 || rank == parent || is_backend(node, parent))
         return -EINVAL;
-    if (is_backend(node, rank))
-        return -EOPNOTSUPP;
-    r = judge_node(node, rank, &mover);
+    if (leaf)
+        r = ranks_has(&node->lost, rank) ? -EHOSTUNREACH : 0;
+    else
+        r = judge_node(node, rank, &mover);
     if (r == 0)
         r = judge_node(node, parent, &next);
     if (r < 0)
         return r;
-    if (table_is_below(node->heal.table, parent, rank))
+    if (!leaf && table_is_below(node->heal.table, parent, rank))
         return -ELOOP;
-    if (mover.parent == parent)
+    if ((leaf ? node_row(node, rank, &row) && row.parent == parent
+              : mover.parent == parent))
         return -EALREADY;
     if (node->heal.plan.number > 0)
         return -EBUSY;

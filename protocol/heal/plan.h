@@ -36,7 +36,7 @@ struct plan {
     uint64_t until_ms; /* it has failed if it is not reported by then */
 };
 
-/* Have commnode `rank` move below `parent`. Returns 0 if the command was sent, or
+/* Have `rank` move below `parent`. Returns 0 if the command was sent, or
  * an error of cop_network_move(). */
 int plan_begin(struct node *node, uint32_t rank, uint32_t parent);
 
@@ -50,7 +50,7 @@ bool plan_succeeds(struct node *node,
  * intake.c. */
 int plan_answered(struct node *node, const struct frame *frame);
 
-/* Commnode `rank` is lost. */
+/* `rank` is lost. */
 void plan_lost(struct node *node, uint32_t rank);
 
 /* Give up a move that nobody has reported. */

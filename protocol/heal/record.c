@@ -41,7 +41,8 @@ static struct frame record_pack(struct node *node,
     return frame;
 }
 
-/* PROTOCOL 6.4: send records to all neighbours but `from`. */
+/* PROTOCOL 6.4: send records to all neighbours but `from`. A back-end that moves
+ * passes nothing from parent to parent. */
 static void record_flood(struct node *node,
                          const struct columns *columns,
                          const char *text,
@@ -49,7 +50,7 @@ static void record_flood(struct node *node,
 {
     struct frame frame = {.payload = NULL};
 
-    if (columns->count == 0)
+    if (columns->count == 0 || node->role == NODE_BACKEND)
         return;
     for (uint32_t slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
@@ -486,7 +487,8 @@ static void refute(struct node *node, uint32_t incarnation)
         incarnation = node->incarnation;
     if (incarnation < node->incarnation || incarnation >= LIMIT_INCARNATION)
         return;
-    move_give_up(node, MOVE_ACCUSED); /* its incarnation is not of use any more */
+    move_give_up(node,
+                 MOVE_ACCUSED); /* its incarnation is not of use any more */
     node->incarnation = incarnation + 1;
     record_tell(node, node->rank, node->incarnation, node->parent->rank,
                 "it lives");

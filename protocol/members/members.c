@@ -160,8 +160,10 @@ void member_give_up(struct node *node,
         ranks_intersect(&control.ranks, &node->backends) < 0)
         node->failed = true;
     observer_given_up(node, &control.ranks, text);
-    while ((rank = ranks_after(&control.ranks, rank)) != RANK_NONE)
+    while ((rank = ranks_after(&control.ranks, rank)) != RANK_NONE) {
         node_tell(node, TELL_BACKEND_LOST, rank, 0, text);
+        plan_lost(node, rank);
+    }
     if (control.ranks.count > 0) {
         zero_send(node, &control);
         view_changed(node);

@@ -178,7 +178,7 @@ class Network(names.Opener):
                     list(ffi.unpack(ranks, view.rank_count)) if ranks else [])
 
     def move(self, rank: int, parent: int) -> None:
-        """Have a commnode move below another node: cop_network_move(3)."""
+        """Have a node move below another one: cop_network_move(3)."""
         with self._handle as pointer:
             check(lib.cop_network_move(pointer, rank, parent))
 

@@ -470,7 +470,8 @@ static void draw_helper(struct drawing *drawing)
                  0, 0);
 }
 
-/* A commnode moves, and may die soon, or its next parent. */
+/* A node moves, in half of the steps a commnode. It may die soon, or its next
+ * parent. */
 static void draw_move(struct drawing *drawing)
 {
     struct random *random = &drawing->moves;
@@ -481,7 +482,7 @@ static void draw_move(struct drawing *drawing)
         return;
     mover = (uint32_t)random_between(random, 1, last);
     parent = (uint32_t)random_between(random, 0, last);
-    for (int i = 0;
+    for (int i = random_chance(random, 50) ? 0 : 4;
          i < 4 && mover < drawing->tree.count && is_backend(drawing, mover);
          i++)
         mover = (uint32_t)random_between(random, 1, last);

@@ -242,8 +242,13 @@ TEST(a_back_end_speaks_of_itself_only)
     check_leaf(fan_out(INNER, 5, 0), "a back-end may not send it");
     check_leaf((struct frame){.type = FRAME_DATA, .origin = 5},
                "of itself only");
-    check_leaf((struct frame){.type = FRAME_PROBE, .sequence = 1},
-               "a back-end may not send it");
+    check_leaf((struct frame){.type = FRAME_PROBE, .origin = 5, .sequence = 1},
+               "of itself only");
+    check_leaf(
+        (struct frame){.type = FRAME_PROBE, .origin = LEAF, .sequence = 1},
+        "nobody asks it for a parent");
+    check_leaf((struct frame){.type = FRAME_MOVED, .origin = 5},
+               "of itself only");
     check_leaf((struct frame){.type = FRAME_HEARD},
                "a back-end may not send it");
 }
