@@ -92,6 +92,16 @@ class Trees(unittest.TestCase):
         with launch() as network, self.assertRaises(OSError):
             network.view()
 
+    def test_a_commnode_is_told_to_move(self):
+        with launch() as network:
+            for rank, parent in ((0, 1), (3, 1), (1, 9), (1, 0)):
+                with self.assertRaises(OSError):
+                    network.move(rank, parent)
+            network.move(1, 2)
+            event = wait_for(network, EventType.MOVE_FAILED)
+            self.assertEqual((event.rank, event.parent), (1, 2))
+            self.assertIn("the tree would be higher", event.text)
+
     def test_some_back_ends_and_a_total(self):
         with launch() as network:
             total = network.open([3, 5], up_filter="sum", guarantee="total",
