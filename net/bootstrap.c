@@ -282,6 +282,7 @@ static int take_spares(struct bootstrap *bootstrap,
     int r = 0;
 
     bootstrap->replace = launch->replace;
+    bootstrap->keep_shape = launch->keep_shape;
     if (launch->spares)
         r = options_spares(&bootstrap->spares, launch, error);
     bootstrap->loopback = all_local(launcher, topology, bootstrap->spares) &&

@@ -37,6 +37,7 @@ struct bootstrap {
     uint32_t place;     /* of a commnode that replaces another one, its rank at
                              the launch; else 0 */
     uint32_t replace;   /* front-end: tries to replace a lost commnode */
+    bool keep_shape;    /* front-end: it moves commnodes back */
     char **spares;      /* front-end: hosts for that, up to NULL; or NULL */
     bool attach;        /* back-ends attach; none is started */
     bool allow_injection; /* faults may be injected */

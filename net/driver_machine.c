@@ -52,6 +52,7 @@ int driver_machine_make(struct driver *driver, const char *address)
         .allow_injection = bootstrap->allow_injection,
         .views = bootstrap->views,
         .replace = bootstrap->replace,
+        .keep_shape = bootstrap->keep_shape,
         .spares = (const char *const *)bootstrap->spares,
         .spare_count = words_count(bootstrap->spares),
         .place = bootstrap->place,

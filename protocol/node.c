@@ -56,6 +56,7 @@ int node_new(struct node **out, const struct node_config *config)
     node->views.number = node->views.stable = 1;
     node->views.enabled = config->views;
     node->heal.replacing.limit = config->replace;
+    node->heal.shape.kept = config->keep_shape;
     node->heal.replacing.spares = config->spares;
     node->heal.replacing.spare_count = config->spare_count;
     node->place = config->place;
@@ -103,6 +104,7 @@ void node_free(struct node *node)
     recovery_fini(node);
     suspect_fini(node);
     free(node->heal.replacing.list);
+    free(node->heal.shape.list);
     status_fini(node);
     free(node->heal.fan_outs);
     table_free(node->heal.table);
@@ -330,6 +332,7 @@ static void node_beat(struct node *node)
     fan_out_beat(node);
     heartbeat_beat(node);
     view_beat(node);
+    shape_beat(node);
 }
 
 static void check_streams(struct node *node)

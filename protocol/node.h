@@ -55,6 +55,7 @@ struct node_config {
     bool allow_injection; /* failures may be injected (PROTOCOL 15.6) */
     bool views;           /* front-end: send views (21) */
     uint32_t replace;     /* front-end: tries to replace a lost commnode (20) */
+    bool keep_shape; /* front-end: move commnodes to where they were (20.3) */
     const char *const *spares; /* hosts for that; kept */
     size_t spare_count;
     uint32_t

@@ -74,6 +74,7 @@ struct sim_config {
     uint32_t replace;          /* tries to replace a lost commnode (20) ... */
     uint32_t replace_failures; /* ... of which the first ones fail ... */
     uint32_t replace_hangs;    /* ... and the next ones never join */
+    bool keep_shape;           /* nodes move back to where they were (20.3) */
     const char *const *spares; /* hosts for that, up to NULL; or NULL */
     bool own_addresses; /* nodes have different addresses, as on a cluster */
     bool agents; /* agents start the nodes: the front-end is told of each end,

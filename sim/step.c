@@ -516,6 +516,7 @@ void world_start(struct sim *sim, struct world_node *node)
         .allow_injection = sim->config.allow_injection,
         .views = sim->config.views && node->role == NODE_FRONTEND,
         .replace = node->role == NODE_FRONTEND ? sim->config.replace : 0,
+        .keep_shape = node->role == NODE_FRONTEND && sim->config.keep_shape,
         .spares = sim->config.spares,
         .place = node->place,
         .missing = sim->config.missing,

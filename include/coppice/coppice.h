@@ -109,6 +109,10 @@ struct cop_launch {
     const char *spares; /* host list: where, in turn, if the host of the lost
                            commnode does not answer or cannot start another one.
                            NULL: on that host only */
+    bool keep_shape; /* move commnodes back to where they were at launch, below
+                           the commnode that has the place of their parent. Each
+                           move costs what cop_network_move() costs, and undoes
+                           such a call */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
 
@@ -273,9 +277,9 @@ enum cop_event_type {
                                  that was lost, is empty: `text` says which try
                                  has failed and why, and when the next one
                                  begins, or that there is no further one */
-    COP_EVENT_NODE_MOVED,     /* `rank` has moved from `lost_parent`
-                                 below `parent`, as cop_network_move() has
-                                 asked; `recovery` says how long its streams
+    COP_EVENT_NODE_MOVED, /* `rank` has moved from `lost_parent` below `parent`,
+                                 for cop_network_move() or `keep_shape` of
+                                 cop_launch; `recovery` says how long its streams
                                  took to change over */
     COP_EVENT_MOVE_FAILED, /* `rank` has not moved below `parent`: `text` says
                                  why. It keeps the parent that it had, or, if it

@@ -4,6 +4,7 @@
 #include "protocol/heal/plan.h"
 #include "protocol/heal/recovery.h"
 #include "protocol/heal/replace.h"
+#include "protocol/heal/shape.h"
 #include "protocol/heal/suspect.h"
 #include "topology/adopter.h"
 #include "topology/array.h"
@@ -115,6 +116,7 @@ struct healing {
     struct suspicion suspicion; /* the front-end's */
     struct replacing replacing; /* the front-end's */
     struct plan plan;           /* the front-end's */
+    struct shape shape;         /* the front-end's */
     uint32_t round;             /* the latest one begun or seen here (6.9) */
     struct probe *probes;
     size_t probe_count;

@@ -88,6 +88,7 @@ static void plan_fail(struct node *node, const char *text)
     struct plan *plan = &node->heal.plan;
 
     plan->number = 0;
+    shape_moved(node, false);
     if (!node->closing)
         node_tell(node, TELL_MOVE_FAILED, plan->mover, 0, text)->sequence =
             plan->parent;
@@ -105,6 +106,7 @@ bool plan_succeeds(struct node *node,
         return false;
     if (adoption->parent == plan->parent) {
         plan->number = 0;
+        shape_moved(node, true);
         return true;
     }
     snprintf(text, sizeof(text), "it lost its parent, and %u has adopted it",

@@ -68,6 +68,7 @@ static void record_flood(struct node *node,
 void record_begin(struct node *node)
 {
     node->heal.height_limit = table_height(node->heal.table);
+    shape_begin(node);
 }
 
 /* Whether `rank` is on this node's path to the front-end, and this node has

@@ -125,6 +125,15 @@ uint32_t replace_joined(struct node *node, uint32_t rank)
     return place->number;
 }
 
+uint32_t replace_holder(const struct node *node, uint32_t number)
+{
+    const struct vacancy *place = place_find(node, number);
+
+    if (place)
+        return place->state == PLACE_HELD ? place->holder : RANK_NONE;
+    return suspect_is_lost(node, number) ? RANK_NONE : number;
+}
+
 bool replace_gone(struct node *node, uint32_t rank, const char *text)
 {
     struct vacancy *place = place_find(node, rank);

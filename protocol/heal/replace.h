@@ -33,6 +33,10 @@ void replace_lost(struct node *node,
 /* Commnode `rank` has joined. Returns the place that it has now; 0: none. */
 uint32_t replace_joined(struct node *node, uint32_t rank);
 
+/* The commnode that has place `number` and is not lost: of the launch, or one that
+ * has replaced it; 0: the front-end. RANK_NONE: none. */
+uint32_t replace_holder(const struct node *node, uint32_t number);
+
 /* The process that was started for place `rank`, or the one that had it at the
  * launch, has ended. Returns false if the place was never lost: then it is the end
  * of node `rank`. */

@@ -42,8 +42,9 @@ struct healing {
     bool helped;        /* a commnode has joined */
     bool moving;        /* a commnode was told to move, and has not reported */
     uint32_t adoptions;
-    uint32_t moves;
-    bool rose; /* overlapping adoptions made the tree higher */
+    uint32_t asked; /* moves that were begun ... */
+    uint32_t moves; /* ... and those that were made */
+    bool rose;      /* overlapping adoptions made the tree higher */
 };
 
 /* Start, for ranks and indices lower than `room`. */
@@ -56,7 +57,7 @@ void healing_told(struct healing *healing,
                   uint32_t index,
                   const struct action *tell);
 
-/* A commnode is told to move. */
+/* The front-end tells a commnode to move. */
 void healing_moving(struct healing *healing, struct sim *sim);
 
 /* Fail the world if the death of a commnode was not reported in time. */

@@ -14,6 +14,7 @@
 #include "wire/messages.h"
 
 #define SWARM_LOOK_MS 50 /* between checks of what nodes hold */
+#define SWARM_SHAPES  3  /* one world of so many gets its shape back */
 
 /* ---- watching ---- */
 
@@ -86,11 +87,11 @@ static void watch_wrote(struct sim *sim,
 
     struct msg_adopted adopted;
 
-    (void)sim;
-    (void)index;
     (void)peer;
     (void)len;
     swarm->tally->frames++;
+    if (index == 0 && frame->type == FRAME_MOVE && !swarm->over)
+        healing_moving(&swarm->healing, sim);
     if (frame->type == FRAME_ADOPTED &&
         msg_adopted_decode(frame, &adopted) == 0 && adopted.answer > 0)
         swarm->tally
@@ -292,6 +293,7 @@ static int run_world(const struct schedule *schedule,
         .start_max_ms = schedule->start_max_ms,
         .trace = trace ? SIM_TRACE_ALL : 0,
         .views = views_enabled(schedule->seed),
+        .keep_shape = schedule->seed % SWARM_SHAPES == 0,
     };
     struct swarm *swarm = memory_new(sizeof(*swarm));
     int r;

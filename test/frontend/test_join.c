@@ -498,3 +498,33 @@ TEST(orphans_move_below_a_replacement)
     CHECK_IS(tree_sync(stream), 0);
     tree_end(network);
 }
+
+/* With keep_shape the front-end has them move. */
+TEST(the_shape_comes_back)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_event event = COP_EVENT_INIT;
+    pid_t commnodes[NODES_MAX];
+    struct cop_network *network;
+    struct cop_stream *stream;
+    uint32_t replacement;
+
+    launch.replace = 1;
+    launch.keep_shape = true;
+    network = tree_launch_as(launch, "2x2x2", NULL);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    CU_ASSERT_EQUAL_FATAL(nodes_all(commnodes), 6);
+    CHECK_OK(kill(commnodes[0], SIGKILL)); /* below the front-end */
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_JOINED, &event));
+    replacement = event.rank;
+    for (int moved = 0; moved < 2; moved++) {
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_MOVED, &event));
+        CU_ASSERT_EQUAL(event.parent, replacement);
+    }
+    CU_ASSERT_EQUAL(commnodes_below(network, replacement), 2);
+    CU_ASSERT(tree_sync(stream) >= 0);
+    tree_take_all(stream);
+    tree_check_sum(stream, 1, 8);
+    CHECK_IS(tree_sync(stream), 0);
+    tree_end(network);
+}

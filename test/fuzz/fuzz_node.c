@@ -975,7 +975,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     play.role = (enum node_role)(what % 3);
     play.allowed = what & 0x20;
-    config.allow_injection = play.allowed;
+    config.allow_injection = config.keep_shape = play.allowed;
     config.role = play.role;
     config.rank = play.role == NODE_FRONTEND   ? 0
                   : play.role == NODE_COMMNODE ? 10

@@ -179,3 +179,118 @@ SCENARIO(an_ending_network_replaces_nobody, TREE, .replace = 2)
     CU_ASSERT_EQUAL(sim_count(sim), 7);
     CU_ASSERT(!sim_is_alive(sim, 0));
 }
+
+#define DEEP "0(1(3(7),4(8)),2(5(9),6(10)))"
+
+/* Check that the children of the holders of places 1 and 2 are 3, 4 and 5, 6. */
+static void check_shape(struct sim *sim, uint32_t first, uint32_t second)
+{
+    CU_ASSERT_EQUAL(sim_parent(sim, first), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, second), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), first);
+    CU_ASSERT_EQUAL(sim_parent(sim, 4), first);
+    CU_ASSERT_EQUAL(sim_parent(sim, 5), second);
+    CU_ASSERT_EQUAL(sim_parent(sim, 6), second);
+}
+
+/* PROTOCOL 20.3: the orphans of a lost commnode move below the one that has its
+ * place. So they do when the next one is lost. Waves are whole afterwards. */
+SCENARIO(the_shape_comes_back, DEEP, .replace = 1, .keep_shape = true)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    check_shape(sim, 11, 2);
+    sim_crash(sim, 2);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    sim_run(sim, 10000);
+    check_shape(sim, 11, 12);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 4);
+    CU_ASSERT(sim_sync_now(sim, stream) >= 0);
+    sim_send_all(sim, stream, 7, 10, 10);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 40);
+}
+
+/* A commnode of a lower level is replaced: the new one moves below the parent that
+ * the lost one had. Its back-ends stay where they are. */
+SCENARIO(a_lower_place_is_filled, DEEP, .replace = 1, .keep_shape = true)
+{
+    sim_crash(sim, 5);
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    expect_told(sim, NODE_MOVED, 1, 11);
+    CU_ASSERT_EQUAL(sim_parent(sim, 11), 2);
+    sim_run(sim, 10000);
+    expect_told(sim, NODE_MOVED, 1, 11);
+}
+
+/* A link breaks, and no node is lost: the child returns to its parent's place. */
+SCENARIO(a_child_of_a_living_parent_returns, DEEP, .keep_shape = true)
+{
+    sim_cut(sim, 3, 1);
+    sim_run(sim, 10000);
+    check_shape(sim, 1, 2);
+}
+
+/* A move by the application is undone; without keep_shape it is not. */
+SCENARIO(moves_are_undone, DEEP, .keep_shape = true)
+{
+    CHECK_OK(sim_move(sim, 3, 2));
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), 2);
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    check_shape(sim, 1, 2);
+    sim_run(sim, 10000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 2);
+}
+
+SCENARIO(moves_stay, DEEP)
+{
+    CHECK_OK(sim_move(sim, 3, 2));
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    sim_run(sim, 10000);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), 2);
+}
+
+static enum sim_tampering refuse_moves(struct sim *sim,
+                                       uint32_t index,
+                                       struct action *action,
+                                       void *arg)
+{
+    unsigned *left = arg;
+
+    (void)sim;
+    if (index != 1 || action->type != ACTION_SEND ||
+        action->frame.type != FRAME_ADOPTED || *left == 0)
+        return SIM_KEEP;
+    --*left;
+    action->frame.tag = 4; /* it has enough children, it says */
+    return SIM_KEEP;
+}
+
+/* A move that fails is tried again, after a second, then two. */
+SCENARIO(failed_moves_are_repeated,
+         DEEP,
+         .keep_shape = true,
+         .tamper = refuse_moves,
+         .tamper_arg = &(unsigned){2})
+{
+    uint64_t first_ms;
+
+    CHECK_OK(sim_move(sim, 3, 2));
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    sim_wait(sim, 0, TELL_MOVE_FAILED);
+    first_ms = sim_now_ms(sim);
+    CU_ASSERT_STRING_EQUAL(
+        sim_text(TELL_MOVE_FAILED),
+        "the next parent has as many children as it may have");
+    sim_wait(sim, 0, TELL_MOVE_FAILED);
+    CU_ASSERT(sim_now_ms(sim) >= first_ms + 1000);
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    CU_ASSERT(sim_now_ms(sim) >= first_ms + 3000);
+    check_shape(sim, 1, 2);
+}
