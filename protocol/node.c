@@ -105,6 +105,7 @@ void node_free(struct node *node)
     suspect_fini(node);
     free(node->heal.replacing.list);
     free(node->heal.shape.list);
+    free(node->heal.shape.leaves);
     status_fini(node);
     free(node->heal.fan_outs);
     table_free(node->heal.table);
@@ -561,6 +562,9 @@ static void do_due(struct node *node)
             break;
         case DUE_PROBES:
             adoption_reparented(node);
+            break;
+        case DUE_SHAPE:
+            shape_beat(node);
             break;
         }
     }

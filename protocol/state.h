@@ -59,7 +59,8 @@ struct peer {
  * packed when the markers have passed, as it says what is settled. The states
  * that recovery waits for may be such totals; so may what the end waits for.
  * Suspicions read what all these have changed. A view has what they find. The
- * probes of a mover are answered when all else has been said to its parent. */
+ * probes of a mover are answered when all else has been said to its parent. The next
+ * move begins when all that the last one has changed is known. */
 enum due {
     DUE_FAILURE = 1,    /* streams: too many redos (16.13) */
     DUE_REDO = 2,       /* streams: a wave cannot become whole (16.7) */
@@ -70,6 +71,7 @@ enum due {
     DUE_SUSPICION = 64, /* front-end: paths may have changed (6.8) */
     DUE_VIEW = 128,     /* front-end: a view may be due, or stable (21) */
     DUE_PROBES = 256,   /* a mover that has another parent has probes (18.5) */
+    DUE_SHAPE = 512,    /* front-end: a move has been made (20.3) */
 };
 
 struct node {

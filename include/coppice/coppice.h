@@ -109,7 +109,7 @@ struct cop_launch {
     const char *spares; /* host list: where, in turn, if the host of the lost
                            commnode does not answer or cannot start another one.
                            NULL: on that host only */
-    bool keep_shape; /* move commnodes back to where they were at launch, below
+    bool keep_shape; /* move nodes back to where they were at launch, below
                            the commnode that has the place of their parent. Each
                            move costs what cop_network_move() costs, and undoes
                            such a call */

@@ -229,6 +229,7 @@ static void recovery_tell(struct node *node,
     if (!suspect_reported(node, rank, recovered->incarnation))
         return;
     history_add(node, rank, adoption);
+    shape_adopted(node, rank, adoption);
     if (adoption->recovery.attempts == 0) {
         suspect_refuted(node, rank);
         return;

@@ -134,6 +134,15 @@ uint32_t replace_holder(const struct node *node, uint32_t number)
     return suspect_is_lost(node, number) ? RANK_NONE : number;
 }
 
+uint32_t replace_place(const struct node *node, uint32_t rank)
+{
+    const struct roster_note *note = roster_find(&node->roster.names, rank);
+
+    if (rank < node->first_joiner)
+        return rank;
+    return note && note->place > 0 ? note->place : RANK_NONE;
+}
+
 bool replace_gone(struct node *node, uint32_t rank, const char *text)
 {
     struct vacancy *place = place_find(node, rank);

@@ -37,6 +37,9 @@ uint32_t replace_joined(struct node *node, uint32_t rank);
  * has replaced it; 0: the front-end. RANK_NONE: none. */
 uint32_t replace_holder(const struct node *node, uint32_t number);
 
+/* The place that commnode `rank` has or had; RANK_NONE: it has joined by itself. */
+uint32_t replace_place(const struct node *node, uint32_t rank);
+
 /* The process that was started for place `rank`, or the one that had it at the
  * launch, has ended. Returns false if the place was never lost: then it is the end
  * of node `rank`. */

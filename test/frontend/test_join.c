@@ -522,6 +522,15 @@ TEST(the_shape_comes_back)
         CU_ASSERT_EQUAL(event.parent, replacement);
     }
     CU_ASSERT_EQUAL(commnodes_below(network, replacement), 2);
+    CHECK_OK(kill(commnodes[5], SIGKILL)); /* above two back-ends */
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_JOINED, &event));
+    replacement = event.rank;
+    CHECK_OK(tree_await(network, COP_EVENT_NODE_MOVED, &event));
+    CU_ASSERT_EQUAL(event.rank, replacement);
+    for (int moved = 0; moved < 2; moved++) {
+        CHECK_OK(tree_await(network, COP_EVENT_NODE_MOVED, &event));
+        CU_ASSERT_EQUAL(event.parent, replacement);
+    }
     CU_ASSERT(tree_sync(stream) >= 0);
     tree_take_all(stream);
     tree_check_sum(stream, 1, 8);

@@ -216,16 +216,42 @@ SCENARIO(the_shape_comes_back, DEEP, .replace = 1, .keep_shape = true)
 }
 
 /* A commnode of a lower level is replaced: the new one moves below the parent that
- * the lost one had. Its back-ends stay where they are. */
-SCENARIO(a_lower_place_is_filled, DEEP, .replace = 1, .keep_shape = true)
+ * the lost one had, and the back-ends of that below the new one. One that has left
+ * meanwhile does not. */
+SCENARIO(a_lower_place_is_filled,
+         "0(1(3(7),4(8)),2(5(9,11,12),6(10)))",
+         .replace = 2,
+         .keep_shape = true)
 {
-    sim_crash(sim, 5);
+    static const uint32_t holders[] = {5, 13, 14};
+
+    for (size_t i = 0; i < 2; i++) {
+        sim_crash(sim, holders[i]);
+        sim_wait(sim, 0, TELL_NODE_JOINED);
+        if (i == 1)
+            CHECK_OK(sim_shutdown(sim, 11));
+        sim_run(sim, 10000);
+        CU_ASSERT_EQUAL(sim_parent(sim, holders[i + 1]), 2);
+        CU_ASSERT_EQUAL(sim_parent(sim, 9), holders[i + 1]);
+        CU_ASSERT_EQUAL(sim_parent(sim, 12), holders[i + 1]);
+    }
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 4 + 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_MOVE_FAILED), 0);
+}
+
+/* Back-ends return without a heartbeat between them. */
+SCENARIO(backends_return_at_once, TREE, .replace = 1, .keep_shape = true)
+{
+    uint64_t joined_ms;
+
+    sim_crash(sim, 1);
     sim_wait(sim, 0, TELL_NODE_JOINED);
     sim_wait(sim, 0, TELL_NODE_MOVED);
-    expect_told(sim, NODE_MOVED, 1, 11);
-    CU_ASSERT_EQUAL(sim_parent(sim, 11), 2);
-    sim_run(sim, 10000);
-    expect_told(sim, NODE_MOVED, 1, 11);
+    joined_ms = sim_now_ms(sim);
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    CU_ASSERT(sim_now_ms(sim) < joined_ms + 100);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), 7);
+    CU_ASSERT_EQUAL(sim_parent(sim, 4), 7);
 }
 
 /* A link breaks, and no node is lost: the child returns to its parent's place. */
