@@ -308,41 +308,6 @@ static unsigned char *find_places(const struct roster *roster, uint32_t top)
     return places;
 }
 
-void record_gone_below(struct node *node,
-                       const struct peer *peer,
-                       const char *text)
-{
-    const struct roster *roster = &node->roster;
-    unsigned char *places;
-    struct columns columns = {0};
-    uint32_t rank = RANK_NONE;
-
-    if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
-        return; /* READY will report it (PROTOCOL 12.2) */
-    places = find_places(roster, peer->rank);
-    if (!places || columns_reserve(&columns, (size_t)ranks_size(&peer->below) +
-                                                 roster->internal_count) < 0) {
-        node->failed = true;
-        free(places);
-        return;
-    }
-    columns_add(&columns, peer->rank, 0, GONE);
-    for (uint32_t i = 0; i < roster->internal_count; i++) {
-        uint32_t inner = roster->internals[i].rank;
-
-        if (inner == peer->rank || places[inner] != PLACE_INSIDE)
-            continue;
-        columns_add(&columns, inner, 0, GONE);
-        places[inner] = PLACE_OUTSIDE; /* a duplicate is reported once */
-    }
-    while ((rank = ranks_after(&peer->below, rank)) != RANK_NONE)
-        if (rank != peer->rank)
-            columns_add(&columns, rank, 0, GONE);
-    node_send(node, node->parent, record_pack(node, &columns, text));
-    columns_fini(&columns);
-    free(places);
-}
-
 /* PROTOCOL 11.1: drop the ends that the front-end has noticed by now. */
 static void forget_ends(struct node *node)
 {
@@ -372,6 +337,44 @@ static void keep_end(struct node *node, uint32_t rank, struct frame frame)
         .frame = frame,
         .until_ms = node->now_ms + record_patience_ms(node),
     };
+}
+
+void record_gone_below(struct node *node,
+                       const struct peer *peer,
+                       const char *text)
+{
+    const struct roster *roster = &node->roster;
+    unsigned char *places;
+    struct columns columns = {0};
+    uint32_t rank = RANK_NONE;
+    struct frame frame;
+
+    if (!node->reported || !node->parent || peer->rank >= LIMIT_NODES)
+        return; /* READY will report it (PROTOCOL 12.2) */
+    places = find_places(roster, peer->rank);
+    if (!places || columns_reserve(&columns, (size_t)ranks_size(&peer->below) +
+                                                 roster->internal_count) < 0) {
+        node->failed = true;
+        free(places);
+        return;
+    }
+    columns_add(&columns, peer->rank, 0, GONE);
+    for (uint32_t i = 0; i < roster->internal_count; i++) {
+        uint32_t inner = roster->internals[i].rank;
+
+        if (inner == peer->rank || places[inner] != PLACE_INSIDE)
+            continue;
+        columns_add(&columns, inner, 0, GONE);
+        places[inner] = PLACE_OUTSIDE; /* a duplicate is reported once */
+    }
+    while ((rank = ranks_after(&peer->below, rank)) != RANK_NONE)
+        if (rank != peer->rank)
+            columns_add(&columns, rank, 0, GONE);
+    frame = record_pack(node, &columns, text);
+    node_send(node, node->parent, frame_ref(&frame));
+    keep_end(node, peer->rank, frame);
+    columns_fini(&columns);
+    free(places);
 }
 
 void record_repeat(struct node *node)
