@@ -242,7 +242,7 @@ int adoption_probe(struct node *node,
 
     if (msg_probe_decode(frame, &probe) < 0)
         return -EPROTO;
-    if (peer->role == NODE_BACKEND && !probe.align)
+    if (peer->role == NODE_BACKEND && !(probe.align && peer->moving))
         return node_refuse(node, "nobody asks it for a parent");
     if (root || probe.orphan == node->rank || !node->parent ||
         (!probe.align && move_is_under_way(node)) || /* PROTOCOL 18.2 */
