@@ -163,7 +163,7 @@ int found_pack(struct cop_packet **out,
             known->rank.source, known->rank.number, known->rank.size,
             known->rank.job,
             (uint64_t)known->helper | (uint64_t)known->worker << 1 |
-                (uint64_t)known->of << 2};
+                (uint64_t)known->starts << 2 | (uint64_t)known->of << 3};
 
         names[i] = known->name;
         memcpy(&facts[(size_t)i * FOUND_FACTS], of_one, sizeof(of_one));
@@ -196,7 +196,7 @@ int found_unpack(struct found *found, const struct cop_packet *packet)
 
         if (read.pids[i] <= 0 || known[0] >= RANK_SOURCES ||
             known[1] >= TASKS_MAX || known[2] > TASKS_MAX ||
-            known[4] >> 2 > INT32_MAX)
+            known[4] >> 3 > INT32_MAX)
             return -EBADMSG;
     }
     *found = read;
@@ -213,7 +213,8 @@ struct targets_facts found_facts(const struct found *found, uint32_t i)
                                   .sought = true,
                                   .helper = known[4] & 1,
                                   .worker = known[4] >> 1 & 1,
-                                  .of = (int32_t)(known[4] >> 2)};
+                                  .starts = known[4] >> 2 & 1,
+                                  .of = (int32_t)(known[4] >> 3)};
 
     snprintf(facts.name, sizeof(facts.name), "%s", found->names[i]);
     return facts;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/walk/touch.h"
+
 /* Most processes that are asked for ranks which they have set themselves. */
 #define LIVE_MAX 4096
 
@@ -190,36 +192,33 @@ static struct candidate *own_of(const struct candidate *candidate)
 }
 
 /* Whether a helper is looked at with `own`: it runs the same program, or `own`,
- * which was given, only starts it. */
+ * which was given, only starts the rank that both have. */
 static bool is_worker(const struct search *search,
                       struct candidate *candidate,
                       struct candidate *own)
 {
     return own &&
            (process_same_program(own->process->pid, candidate->process->pid) ||
-            likelihood(search, own) < likelihood(search, candidate));
+            (candidate->rank.source != RANK_NONE &&
+             likelihood(search, own) < likelihood(search, candidate)));
 }
 
-/* Find the helpers of the processes that were given: below a rank those with the
- * same rank, else those that run the same program. Others below them are left
- * out. */
+/* Find the helpers of the processes that were given: all that are below these.
+ * What was given with the rank of one above it is its worker, or no helper. */
 static void find_given_roles(struct search *search)
 {
     find_above(search);
     for (size_t i = 0; i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
         const struct candidate *above = candidate->above;
-        bool ranked = candidate->rank.source != RANK_NONE;
 
-        if (candidate->is_given && !ranked)
+        if (candidate->is_given && candidate->rank.source == RANK_NONE)
             continue;
         for (size_t steps = 0; above && steps < ABOVE_MAX;
              above = above->above, steps++)
             candidate->is_helper |=
-                above->is_given && rank_equal(&above->rank, &candidate->rank) &&
-                (ranked || process_same_program(above->process->pid,
-                                                candidate->process->pid));
-        candidate->is_above = !candidate->is_given && !candidate->is_helper;
+                above->is_given && (!candidate->is_given ||
+                                    rank_equal(&above->rank, &candidate->rank));
     }
     for (size_t i = 0; i < search->count; i++) {
         struct candidate *candidate = &search->list[i];
@@ -244,6 +243,7 @@ static int take(struct targets *targets, const struct search *search)
                                       .helper = candidate->is_helper,
                                       .worker =
                                           is_worker(search, candidate, own),
+                                      .starts = candidate->starts,
                                       .of = own ? own->process->pid : 0};
 
         if ((candidate->is_above && !candidate->is_helper) ||
@@ -256,10 +256,53 @@ static int take(struct targets *targets, const struct search *search)
     return r;
 }
 
+/* The task below which `process` is, if it is no candidate itself, nor this
+ * process or below it; NULL: none. */
+static const struct candidate *task_above(const struct search *search,
+                                          const struct process *process)
+{
+    const struct candidate *found = NULL;
+
+    for (size_t steps = 0; process && !found && steps < ABOVE_MAX; steps++) {
+        struct candidate key = {.process = process};
+
+        if (process->pid == touch_owner())
+            return NULL;
+        found = search->count > 0 ? bsearch(&key, search->list, search->count,
+                                            sizeof(key), by_pid)
+                                  : NULL;
+        if (found && (steps == 0 || found->is_above))
+            return NULL;
+        process = processes_find(&search->processes, process->parent);
+    }
+    return found;
+}
+
+/* Add what runs below the tasks and was not found itself. */
+static int take_below(struct targets *targets, const struct search *search)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < search->processes.count; i++) {
+        const struct process *process = &search->processes.list[i];
+        const struct candidate *task = task_above(search, process);
+        struct targets_facts facts = {.sought = true, .helper = true};
+
+        if (!task || processes_is_service(&search->processes, process))
+            continue;
+        memcpy(facts.name, process->name, sizeof(facts.name));
+        r = targets_add(targets, 0, process->pid, &facts);
+    }
+    return r;
+}
+
 int candidates_take(struct targets *targets, struct search *search)
 {
+    int r;
+
     find_roles(search);
-    return take(targets, search);
+    r = take(targets, search);
+    return r == 0 ? take_below(targets, search) : r;
 }
 
 /* Without any rank, a process that was only forked from another candidate is its

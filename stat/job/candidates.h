@@ -24,6 +24,7 @@ struct candidate {
     bool is_helper; /* a process above it is its rank */
     bool is_above;  /* it only starts ranks, or is left out */
     bool is_given;  /* by its pid */
+    bool starts;    /* it has no rank, and only waits for what it has started */
 };
 
 /* The processes found, by pid, among all of this host. */
@@ -52,15 +53,15 @@ void candidates_sort(struct search *search);
 int candidates_read_live(struct search *search);
 
 /* Add the processes that are ranks or helpers of ranks to the targets, and those
- * without a rank, but no services of Python's multiprocessing. Returns 0 or
- * -ENOMEM. */
+ * without a rank, but no services of Python's multiprocessing. Other processes
+ * below them are helpers. Returns 0 or -ENOMEM. */
 int candidates_take(struct targets *targets, struct search *search);
 
 /* The same for all processes of a job: without any rank, those that were only
  * forked from others are their helpers. Returns 0 or -ENOMEM. */
 int candidates_take_all(struct targets *targets, struct search *search);
 
-/* Add the processes that were given, and their helpers: those below them with the
- * same ranks, or without ranks with the same program. What was given is no
- * helper, unless it is a worker of another rank. Returns 0 or -ENOMEM. */
+/* Add the processes that were given, and their helpers: those below them. What was
+ * given is no helper, unless it is a worker of another rank. Returns 0 or
+ * -ENOMEM. */
 int candidates_take_given(struct targets *targets, struct search *search);

@@ -130,15 +130,18 @@ static bool is_own(const struct process *process)
                    8) == 0;
 }
 
-/* Whether a process without a rank may be a task: it does not only wait for
- * processes that it has started, and does not only serve them. */
+/* Whether a process without a rank may be a task: it does not only serve
+ * processes that it has started, and is no shell that waits for them. One that
+ * seems to do nothing but wait for them is set aside later. */
 static bool may_be_meant(const struct search *search,
-                         const struct process *process)
+                         struct candidate *candidate)
 {
+    const struct process *process = candidate->process;
+
+    candidate->starts = processes_only_starts(&search->processes, process);
     return !processes_is_service(&search->processes, process) &&
            (process->child_count == 0 ||
-            (!process_is_wrapper(process) && !process_is_script(process) &&
-             !processes_only_starts(&search->processes, process)));
+            (!process_is_wrapper(process) && !process_is_script(process)));
 }
 
 /* Add the tasks whose environments do not show the job, if there are any. */
@@ -187,7 +190,7 @@ static int find_step(struct search *search, const char *job)
         candidates_add(search, process);
         if (search->list[search->count - 1].rank.source == RANK_NONE &&
             (process_is_launcher(process->name) ||
-             !may_be_meant(search, process)))
+             !may_be_meant(search, &search->list[search->count - 1])))
             search->count--;
     }
     if (candidates_read_live(search) < 0)
@@ -254,7 +257,7 @@ static int find_below(struct search *search, pid_t pid)
             is_starter(candidate->process))
             search->starter = candidate->process;
         else if (candidate->rank.source != RANK_NONE ||
-                 may_be_meant(search, candidate->process))
+                 may_be_meant(search, candidate))
             search->list[kept++] = *candidate;
     }
     search->count = kept;

@@ -13,13 +13,13 @@
 /* Most processes named on one line. */
 #define NAMED_MAX 8
 
-/* The source of ranks to use: the highest of any process. */
+/* The source of ranks to use: the highest of any process that is no helper. */
 static uint32_t source_of(const struct targets *targets)
 {
     uint32_t source = RANK_NONE, i;
 
     for (i = 0; i < targets->count; i++)
-        if (targets->facts[i].rank.source > source)
+        if (!targets->facts[i].helper && targets->facts[i].rank.source > source)
             source = targets->facts[i].rank.source;
     return source;
 }
@@ -162,8 +162,9 @@ static void drop_asides(struct targets *targets)
 static bool is_doubtful(const struct targets_facts *aside,
                         const struct targets_facts *kept)
 {
-    return !aside->helper && aside->rank.source == RANK_NONE &&
-           aside->name[0] && strcmp(aside->name, kept->name) == 0;
+    return !aside->helper && !aside->starts &&
+           aside->rank.source == RANK_NONE && aside->name[0] &&
+           strcmp(aside->name, kept->name) == 0;
 }
 
 /* Keep the processes of `list`, in its order, and set the others aside. */
@@ -237,13 +238,15 @@ void targets_asides_text(char text[static TARGETS_ASIDES_SIZE],
 
     for (i = 0; i < targets->aside_count; i++)
         others |= is_of_other_job(&targets->asides[i].facts);
-    len = snprintf(text, TARGETS_ASIDES_SIZE, "not looked at, as ");
-    len +=
-        snprintf(text + len, TARGETS_ASIDES_SIZE - (size_t)len,
-                 helpers ? "a %s has started them: " : "they have no rank%s: ",
-                 helpers  ? targets_noun(targets)
-                 : others ? " in this job"
-                          : "");
+    len = snprintf(text, TARGETS_ASIDES_SIZE, "not looked at, as %s%s%s: ",
+                   helpers           ? "a "
+                   : targets->ranked ? "they have no rank"
+                                     : "they only wait for what they have "
+                                       "started",
+                   helpers  ? targets_noun(targets)
+                   : others ? " in this job"
+                            : "",
+                   helpers ? " has started them" : "");
     for (i = 0; i < targets->aside_count; i++) {
         const struct targets_aside *aside = &targets->asides[i];
         char process[384], rank[64] = "";
@@ -364,7 +367,8 @@ static uint32_t find_kept(struct ranked *list,
     for (i = 0; i < targets->count; i++) {
         const struct targets_facts *facts = &targets->facts[i];
 
-        if (facts->helper || (source && facts->rank.source != source))
+        if (facts->helper || facts->starts ||
+            (source && facts->rank.source != source))
             continue;
         numbers[i] = count;
         list[count] =

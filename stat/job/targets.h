@@ -34,6 +34,7 @@ struct targets_facts {
     bool helper;   /* another process above it is its rank, or task, */
     bool worker;   /* and runs the same program */
     int32_t of;    /* the pid of that one; 0: not known */
+    bool starts;   /* it has no rank, and only waits for what it has started */
 };
 
 /* A process that is not looked at. */
@@ -175,8 +176,7 @@ int targets_add_text(struct targets *targets,
 int targets_find_given(struct targets *targets, struct cop_error *error);
 
 /* Add the processes of this host with the pids in `text`, "812 790", up to the
- * first word that is no pid, and their helpers: the processes below those that
- * have ranks with the same ranks, and below others with the same program. Returns
+ * first word that is no pid, and their helpers: all processes below them. Returns
  * 0, or a negative errno with a sentence. */
 int targets_add_pids(struct targets *targets,
                      const char *text,

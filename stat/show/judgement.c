@@ -91,6 +91,38 @@ static char *append_group_place(char *text,
         report_function(judging->report, group->node));
 }
 
+/* Append for which process the first of `tasks` waits at `node`, if that is
+ * known. */
+static char *append_child(char *text,
+                          const struct judging *judging,
+                          const struct tasks *tasks,
+                          uint32_t node)
+{
+    const struct tree *tree = judging->report->tree;
+    struct tasks_cursor at = tasks_begin(tasks);
+    size_t skipped = strlen(FRAME_CHILD);
+    uint32_t first;
+
+    if (!tasks_next(&at))
+        return text;
+    first = at.range.first;
+    for (uint32_t i = 0; i < tree->end_count; i++) {
+        const struct tree_end *end = &tree->ends[i];
+        const char *note = tree_function(tree, end->node);
+
+        if (!end->current || tree_note(tree, end->node) != NOTE_CHILD ||
+            judging->report->shown[end->node] != node ||
+            !tasks_has(end->tasks, first))
+            continue;
+        if (tasks_count(tasks) > 1)
+            text = columns_append(text, ", %s %u", judging->noun, first);
+        return columns_append(text, " for %.*s",
+                              (int)(strlen(note) - skipped - 1),
+                              note + skipped);
+    }
+    return text;
+}
+
 /* Append what the tasks of `group` do. */
 static char *append_group(char *text,
                           const struct judging *judging,
@@ -119,7 +151,10 @@ static char *append_group(char *text,
         text = columns_append(text, ": ");
         break;
     }
-    return append_group_place(text, judging, group);
+    text = append_group_place(text, judging, group);
+    return group->doing == DOING_WAIT
+               ? append_child(text, judging, group->tasks, group->node)
+               : text;
 }
 
 /* Order by falling number of threads. */
@@ -202,6 +237,8 @@ static char *append_places(char *text,
                 ? (one ? " waits" : " wait")
                 : (one ? " is" : " are"));
         text = judging_append_place(text, judging, places[i].node);
+        if (one)
+            text = append_child(text, judging, group->tasks, places[i].node);
     }
     if (shown > OTHERS_MAX + 1)
         text = append_more(text, (size_t)shown - OTHERS_MAX - 1);

@@ -39,6 +39,9 @@
  * mutex. */
 #define FRAME_OVER ", which has ended"
 
+/* The beginning of the note on the processes that a thread waits for. */
+#define FRAME_CHILD "[waits for "
+
 /* Below the stack of a thread of Python: in the middle of the note that it waits
  * for the global lock of another one; it runs the garbage collector. */
 #define FRAME_GIL       " waits for the GIL, which thread "

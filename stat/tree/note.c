@@ -19,6 +19,8 @@ static const struct form {
     {"[tag #]", NOTE_TAG},
     {"[from rank #]", NOTE_FROM},
     {"[to rank #]", NOTE_TO},
+    {FRAME_CHILD "process # (*)]", NOTE_CHILD},
+    {FRAME_CHILD "one of # processes]", NOTE_CHILD},
     {"[# task is suspended in *]", NOTE_SUSPENDED},
     {"[# tasks are suspended in *]", NOTE_SUSPENDED},
     {"[# more tasks are suspended elsewhere]", NOTE_SUSPENDED},

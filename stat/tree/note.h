@@ -21,7 +21,9 @@ enum note_kind {
     NOTE_TAG,         /* numbers[0] is the tag of a message */
     NOTE_FROM,        /* ... the rank that it comes from */
     NOTE_TO,          /* ... the rank that it goes to */
-    NOTE_SUSPENDED,   /* tasks of asyncio are suspended, as the text says */
+    NOTE_CHILD,     /* the thread waits for processes that its own has started,
+                         as the text says */
+    NOTE_SUSPENDED, /* tasks of asyncio are suspended, as the text says */
 };
 
 struct note {

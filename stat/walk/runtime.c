@@ -121,12 +121,17 @@ static struct inside inside_of(const struct tree *tree,
 void runtime_places(uint32_t *places, const struct tree *tree)
 {
     struct inside by_depth[TREE_DEPTH_MAX], none = {.is_call = false};
+    uint32_t above[TREE_DEPTH_MAX];
 
     for (uint32_t node = 0; node < tree->node_count; node++) {
         uint32_t depth = tree->nodes[node].depth;
         struct inside inside =
             inside_of(tree, node, depth > 0 ? by_depth[depth - 1] : none);
 
+        above[depth] = node;
+        /* Tasks that wait for other processes are alike. */
+        if (depth > 0 && !inside.is_call && tree_note(tree, node) == NOTE_CHILD)
+            inside = (struct inside){above[depth - 1], true, 0};
         by_depth[depth] = inside;
         places[node] = inside.is_call ? inside.call : node;
     }

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 
 #include "stat/walk/callsite.h"
+#include "stat/walk/child.h"
 #include "stat/walk/memory.h"
 #include "stat/walk/requests.h"
 #include "stat/walk/thread.h"
@@ -590,6 +591,27 @@ static int note_mutex(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
     return 1;
 }
 
+/* Write a note on the process that the thread waits for, if `frame` is its
+ * innermost one, and a call of the C library that waits for a process. Returns how
+ * many notes there are, or -ENOMEM. */
+static int note_child(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
+                      const struct waits *waits,
+                      struct kinds *kinds,
+                      const struct names *names,
+                      const struct frame *frame,
+                      pid_t pid,
+                      pid_t tid)
+{
+    const char *symbol;
+    enum role role;
+    int r = kinds_find(&role, &symbol, kinds, names, frame);
+
+    if (r < 0 || role != ROLE_SYSTEM ||
+        (!strstr(symbol, "wait4") && !strstr(symbol, "waitpid")))
+        return r;
+    return child_note(notes[0], pid, tid, (int32_t)waits->waits_at);
+}
+
 int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                 const struct waits *waits,
                 struct kinds *kinds,
@@ -618,5 +640,7 @@ int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
         return note_mutex(notes, waits, pid, tid);
     if (role == ROLE_MPI && i + 1 < count)
         return note_call(notes, &asking, i + 1, symbol);
-    return 0;
+    if (i > 0 || count == 0)
+        return 0;
+    return note_child(notes, waits, kinds, names, &frame, pid, tid);
 }

@@ -18,7 +18,7 @@
 
 /* Most notes about one thread, and bytes of each. */
 #define WAITS_NOTES     3
-#define WAITS_NOTE_SIZE 64
+#define WAITS_NOTE_SIZE 64 /* as CHILD_NOTE_SIZE */
 
 struct waits; /* data of one thread; opaque */
 
@@ -40,7 +40,7 @@ uint64_t waits_address(const struct waits *waits);
 
 /* Find what the thread waits for, as notes to put below its stack, such as
  * "[thread 18 waits for thread 17]", or "[all of 2 requests]", "[tag 7]" and
- * "[from rank 10]".
+ * "[from rank 10]"; or "[waits for process 4711 (sleep)]".
  *
  * pcs  the addresses of its frames, innermost first, as frames are named
  *

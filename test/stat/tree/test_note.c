@@ -35,6 +35,10 @@ TEST(notes_are_read)
         {"[tag 2147483647]", {NOTE_TAG, {2147483647, 0}}},
         {"[from rank 0]", {NOTE_FROM, {0, 0}}},
         {"[to rank 3]", {NOTE_TO, {3, 0}}},
+        {"[waits for process 4711 (a (b)]", {NOTE_CHILD, {4711, 0}}},
+        {"[waits for one of 3 processes]", {NOTE_CHILD, {3, 0}}},
+        {"[waits for process 4711 (sleep", {NOTE_OTHER, {0, 0}}},
+        {"[waits for the GIL]", {NOTE_OTHER, {0, 0}}},
         /* no numbers that a maker writes */
         {"[tag 2147483648]", {NOTE_OTHER, {0, 0}}},
         {"[tag 99999999999999999999]", {NOTE_OTHER, {0, 0}}},
