@@ -242,28 +242,45 @@ int edges_chain(uint32_t *last,
     return circle ? 2 : 1;
 }
 
-const struct edge *edges_odd_tag(int32_t *others,
-                                 const struct edge *edges,
-                                 size_t count)
+/* Find the edge with an odd tag among those that receive, or those that send. */
+static const struct edge *odd_tag_of(int32_t *others,
+                                     const struct edge *edges,
+                                     size_t count,
+                                     bool receives)
 {
     const struct edge *odd = NULL;
-    size_t i, differ;
+    int32_t first[3] = {0, 0, 0};
+    size_t same = 0, differ = 0, i;
 
-    if (count < 3)
-        return NULL;
-    for (i = 0; i < count; i++)
-        if (!edges[i].tagged || edges[i].receives != edges[0].receives)
+    for (i = 0; i < count; i++) {
+        if (edges[i].receives != receives)
+            continue;
+        if (!edges[i].tagged)
             return NULL;
+        if (same < 3)
+            first[same] = edges[i].tag;
+        same++;
+    }
+    if (same < 3)
+        return NULL;
     /* If there is an odd tag, two of the first three have the common one. */
-    *others = edges[0].tag == edges[1].tag || edges[0].tag == edges[2].tag
-                  ? edges[0].tag
-                  : edges[1].tag;
-    for (i = 0, differ = 0; i < count; i++)
-        if (edges[i].tag != *others) {
+    *others =
+        first[0] == first[1] || first[0] == first[2] ? first[0] : first[1];
+    for (i = 0; i < count; i++)
+        if (edges[i].receives == receives && edges[i].tag != *others) {
             odd = &edges[i];
             differ++;
         }
     return differ == 1 ? odd : NULL;
+}
+
+const struct edge *edges_odd_tag(int32_t *others,
+                                 const struct edge *edges,
+                                 size_t count)
+{
+    const struct edge *odd = odd_tag_of(others, edges, count, true);
+
+    return odd ? odd : odd_tag_of(others, edges, count, false);
 }
 
 /* Tasks in a row and their class. */

@@ -73,7 +73,7 @@ int edges_chain(uint32_t *last,
                 size_t count);
 
 /* Find the only edge whose tag differs from that of all others, among three or
- * more of the same kind. Returns it and the tag of the others; NULL: none. */
+ * more that receive, or that send. Returns it and the tag of the others; NULL: none. */
 const struct edge *edges_odd_tag(int32_t *others,
                                  const struct edge *edges,
                                  size_t count);

@@ -359,15 +359,18 @@ static char *append_chain(char *text,
                  : text;
 }
 
-/* Append the rank that ranks wait for, and the rank with another tag. NULL
- * without memory. */
+/* Append the rank that ranks wait for, if tasks are ranks, and the task with
+ * another tag. NULL without memory. */
 static char *append_ranks(char *text, const struct judging *judging)
 {
+    const struct targets *targets = judging->report->source.targets;
     const struct edge *edges = judging->edges, *odd;
     size_t count = judging->rank_edges, waiting = 0;
     int32_t others = 0;
     uint32_t last = 0;
-    int r = edges_chain(&last, &waiting, edges, count);
+    int r = targets && targets->ranked
+                ? edges_chain(&last, &waiting, edges, count)
+                : 0;
 
     if (r < 0) {
         free(text);
@@ -383,9 +386,9 @@ static char *append_ranks(char *text, const struct judging *judging)
     odd = edges_odd_tag(&others, edges, count);
     if (odd)
         text = columns_append(
-            text, "; only rank %u %s tag %d (%s rank %d), the others %s %d",
-            odd->task, odd->receives ? "waits for" : "sends", odd->tag,
-            odd->receives ? "from" : "to", odd->to,
+            text, "; only %s %u %s tag %d (%s rank %d), the others %s %d",
+            judging->noun, odd->task, odd->receives ? "waits for" : "sends",
+            odd->tag, odd->receives ? "from" : "to", odd->to,
             odd->receives ? "for" : "send", others);
     return text;
 }
@@ -495,7 +498,7 @@ static char *judging_text(struct judging *judging)
                               : append_groups(text, judging);
     if (count > OTHERS_MAX + 1)
         text = append_more(text, count - OTHERS_MAX - 1);
-    if (targets && targets->ranked && judging->rank_edges > 0)
+    if (judging->rank_edges > 0)
         text = append_ranks(text, judging);
     if (targets && targets->absent && tasks_count(targets->absent) > 0)
         text =

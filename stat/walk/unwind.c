@@ -151,18 +151,45 @@ int unwind_thread(struct unwind *unwind,
     return dwfl_getthread_frames(dwfl, tid, fn, arg);
 }
 
-bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc)
+/* Find how the function at `pc` is unwound, by the table that the program itself
+ * uses; the caller frees it. NULL if it is not known. `*bias` becomes where the
+ * module is. */
+static Dwarf_Frame *frame_at(Dwfl *dwfl, Dwarf_Addr pc, Dwarf_Addr *bias)
 {
     Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
-    Dwarf_Op memory[3], *operations;
+    Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, bias) : NULL;
     Dwarf_Frame *frame = NULL;
+
+    return cfi && dwarf_cfi_addrframe(cfi, pc - *bias, &frame) == 0 ? frame
+                                                                    : NULL;
+}
+
+uint64_t unwind_function(Dwfl *dwfl, Dwarf_Addr pc, size_t *len)
+{
+    Dwarf_Addr bias = 0, start = 0, end = 0;
+    Dwarf_Frame *frame = frame_at(dwfl, pc, &bias);
+    bool is_signal;
+
+    if (!frame)
+        return 0;
+    dwarf_frame_info(frame, &start, &end, &is_signal);
+    free(frame);
+    if (end <= start)
+        return 0;
+    *len = end - start;
+    return start + bias;
+}
+
+bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc)
+{
+    Dwarf_Op memory[3], *operations;
     bool is_signal, outermost;
     size_t count;
     Dwarf_Addr bias;
-    Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+    Dwarf_Frame *frame = frame_at(dwfl, pc, &bias);
     int address;
 
-    if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame) != 0)
+    if (!frame)
         return false;
     address = dwarf_frame_info(frame, NULL, NULL, &is_signal);
     /* The start-up code marks its return address as undefined. */

@@ -34,6 +34,10 @@ int unwind_thread(struct unwind *unwind,
                   int (*fn)(Dwfl_Frame *frame, void *arg),
                   void *arg);
 
+/* The beginning of the function at `pc`, which has no symbol, by its entry in the
+ * unwind table; 0 if that is not known. `*len` becomes its bytes. */
+uint64_t unwind_function(Dwfl *dwfl, Dwarf_Addr pc, size_t *len);
+
 /* Whether the function at `pc` has no caller. A stack that ends elsewhere is
  * incomplete. */
 bool unwind_is_outermost(Dwfl *dwfl, Dwarf_Addr pc);

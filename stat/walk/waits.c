@@ -19,6 +19,7 @@
 #include "stat/walk/memory.h"
 #include "stat/walk/requests.h"
 #include "stat/walk/thread.h"
+#include "stat/walk/unwind.h"
 #include "stat/walk/x86.h"
 
 /* How many of the innermost frames have their registers taken, and how many
@@ -228,7 +229,8 @@ static const struct signature *signature_of(const char *symbol, bool *fortran)
     return NULL;
 }
 
-/* The beginning of the function that contains `pc`; 0 if not known. */
+/* The beginning of the function that contains `pc`, by its symbol, or else by
+ * what unwinds it; 0 if not known. */
 static uint64_t function_of(Dwfl *dwfl, Dwarf_Addr pc, size_t *len)
 {
     Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
@@ -238,7 +240,7 @@ static uint64_t function_of(Dwfl *dwfl, Dwarf_Addr pc, size_t *len)
     if (!module ||
         !dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL) ||
         offset >= symbol.st_size)
-        return 0;
+        return unwind_function(dwfl, pc, len);
     *len = symbol.st_size;
     return pc - offset;
 }

@@ -282,6 +282,28 @@ TEST(judgements_name_the_rank_that_waits)
                     "; 2 ranks wait one for another, at last for rank 3 (1 ");
 }
 
+/* One tag that differs is told among calls that receive, though others send, and
+ * though it is not known which tasks the ranks are. */
+TEST(judgements_name_the_odd_tag)
+{
+    for (int differs = 0; differs < 2; differs++) {
+        struct targets targets = {.ranked = differs};
+        struct traces *traces;
+
+        CHECK_OK(traces_new(&traces));
+        add_tagged(traces, 0, "MPI_Recv", "[tag 7]", "[from rank 3]");
+        add_tagged(traces, 1, "MPI_Send", differs ? "[tag 8]" : "[tag 7]",
+                   "[to rank 0]");
+        add_tagged(traces, 2, "MPI_Recv", "[tag 12]", "[from rank 1]");
+        add_tagged(traces, 3, "MPI_Recv", "[tag 7]", "[from rank 2]");
+        check_judgement(traces, &targets,
+                        differs ? "; only rank 2 waits for tag 12 (from rank "
+                                  "1), the others for 7 (1 "
+                                : "; only task 2 waits for tag 12 (from rank "
+                                  "1), the others for 7 (1 ");
+    }
+}
+
 /* Add a thread of `task` in a call of `function`, that has run or not. */
 static void add_thread(struct traces *traces,
                        uint32_t task,
