@@ -276,27 +276,33 @@ static void call_add(struct call *call,
     call->inner = !python;
 }
 
-/* Whether a thread that is outside of calls computes although others take the
- * processor. One that is late to sleep again after a stop was asleep at a look
- * before, and is in a system call, which the C library makes. */
-static bool is_starved(const struct seen_thread *thread, enum role last)
+/* Whether a thread that is outside of calls, and innermost in a function with
+ * this role, computes although others take the processor. One that is late to sleep
+ * again after a stop was asleep at a look before, and is in a system call, which
+ * the C library makes. */
+static bool is_starved(const struct seen_thread *thread,
+                       const struct names *names,
+                       const struct frame *innermost,
+                       enum role role)
 {
-    return thread->starved && (last == ROLE_PROGRAM || last == ROLE_LIBRARY ||
-                               last == ROLE_PYTHON);
+    if (!thread->starved)
+        return false;
+    if (role == ROLE_SYSTEM)
+        return !innermost->function[0] && !names_may_call(names, innermost);
+    return role == ROLE_PROGRAM || role == ROLE_LIBRARY || role == ROLE_PYTHON;
 }
 
-/* Find what the time and the sleeps of a thread say, which is in a call with the
- * first role, and in a function with the other. */
+/* Find what the time and the sleeps of a thread say, which is in a call with this
+ * role, and computes though it does not run. */
 static void slept(struct evidence *out,
                   const struct seen_thread *thread,
                   enum role role,
-                  enum role last)
+                  bool starved)
 {
     bool timed = thread->sleep == SLEEP_TIMED || thread->sleep == SLEEP_SHORT;
 
     out->ran = thread->slept ? !timed || thread->busy
-                             : role == ROLE_PROGRAM &&
-                                   (thread->ran || is_starved(thread, last));
+                             : role == ROLE_PROGRAM && (thread->ran || starved);
     out->polled =
         !out->ran && ((thread->slept && timed) ||
                       (thread->asleep && thread->sleep == SLEEP_SHORT));
@@ -373,6 +379,7 @@ int motion_evidence(struct evidence *out,
     HASH_FIND(hh, motion->threads, &tid, sizeof(tid), thread);
     if (!thread || role_polls(call.role))
         return 0;
-    slept(out, thread, call.role, role);
+    slept(out, thread, call.role,
+          count > 0 && is_starved(thread, names, &frames[count - 1], role));
     return follow(out, thread, kinds, names, frames, all, count);
 }

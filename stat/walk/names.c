@@ -393,6 +393,53 @@ Dwfl_Module *names_module(const struct names *names,
     return known->dwfl_module;
 }
 
+/* Read `len` bytes of a module's code from its file, those at `address`. Returns
+ * whether they could be read. */
+static bool read_code(unsigned char *out,
+                      Dwfl_Module *module,
+                      Dwarf_Addr address,
+                      size_t len)
+{
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(module, &bias);
+    size_t count = 0;
+    Elf_Data *data;
+    GElf_Phdr part;
+
+    if (!elf || elf_getphdrnum(elf, &count) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &part) || part.p_type != PT_LOAD ||
+            address - bias < part.p_vaddr ||
+            address - bias - part.p_vaddr >= part.p_filesz)
+            continue;
+        data = elf_getdata_rawchunk(
+            elf, (int64_t)(part.p_offset + (address - bias - part.p_vaddr)),
+            len, ELF_T_BYTE);
+        if (!data || !data->d_buf || data->d_size < len)
+            return false;
+        memcpy(out, data->d_buf, len);
+        return true;
+    }
+    return false;
+}
+
+bool names_may_call(const struct names *names, const struct frame *frame)
+{
+    static const unsigned char call[2] = {0x0f, 0x05};
+    unsigned char code[4];
+    Dwarf_Addr start;
+    Dwfl_Module *module = names_module(names, frame->module, &start);
+
+#ifndef __x86_64__
+    return true;
+#endif
+    return !module || frame->offset < 2 ||
+           !read_code(code, module, start + frame->offset - 2, sizeof(code)) ||
+           memcmp(code, call, sizeof(call)) == 0 ||
+           memcmp(code + 2, call, sizeof(call)) == 0;
+}
+
 enum role names_role(const struct names *names,
                      const char *module,
                      uint64_t offset,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <elfutils/libdwfl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,11 @@ int names_of(struct names *names,
 Dwfl_Module *names_module(const struct names *names,
                           const char *module,
                           Dwarf_Addr *start);
+
+/* Whether a thread whose innermost frame, without a name, is `frame` may be in a
+ * system call, or about to repeat it: the instruction before it, or there, is
+ * one. True if that is not known. */
+bool names_may_call(const struct names *names, const struct frame *frame);
 
 /* The linker's symbol at an address of `module`, and its role: found faster than
  * its name, but not cached. `*symbol` is NULL if there is none; borrowed. */

@@ -1,10 +1,17 @@
 /* test_motion.c - whether a process has moved between looks that stop it. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getcpu() */
+#endif
 #include "stat/walk/motion.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -214,6 +221,70 @@ TEST(a_thread_that_gets_no_time_computes)
     for (int i = 0; i < 5; i++)
         CU_ASSERT(moves(false));
     end();
+}
+
+/* Whether the process moves, if it is at `pc` at two looks, outside of any function
+ * of the program, and has had no time to run between them. */
+static bool moves_at(struct kinds *kinds,
+                     struct names *names,
+                     struct modules *modules,
+                     const void *pc)
+{
+    struct thread_efforts before;
+    struct evidence evidence;
+    struct frame frame;
+
+    CHECK_OK(names_place(names, modules, (Dwarf_Addr)(uintptr_t)pc, &frame));
+    do {
+        before = efforts_now();
+        for (int i = 0; i < 2; i++) {
+            motion_sample(motion);
+            CHECK_OK(motion_look(motion, pid, 1, false));
+        }
+    } while (efforts_now().run_ns > before.run_ns + 1000000);
+    CHECK_OK(motion_evidence(&evidence, motion, kinds, names, pid, &frame, 1));
+    return evidence.ran;
+}
+
+/* It does so in the C library, too, but not in a system call, to which a sleeper
+ * returns after a stop. */
+TEST(a_thread_that_gets_no_time_computes_in_the_c_library)
+{
+    static const unsigned char call[] = {0x0f, 0x05};
+    const unsigned char *code = (const unsigned char *)(uintptr_t)syscall;
+    struct modules *modules;
+    struct names *names;
+    struct kinds *kinds;
+    cpu_set_t all, one;
+    size_t at = 0;
+
+    while (at < 64 && memcmp(code + at, call, sizeof(call)) != 0)
+        at++;
+    if (at == 64) /* another processor */
+        return;
+    /* Both share a processor, of which the other one gets little. */
+    CU_ASSERT_FATAL(sched_getaffinity(0, sizeof(all), &all) == 0);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    CU_ASSERT_FATAL(sched_setaffinity(0, sizeof(one), &one) == 0);
+    begin(true);
+    setpriority(PRIO_PROCESS, (id_t)pid, 19);
+    await_run((struct thread_efforts){.run_ns = 0});
+    CHECK_OK(modules_new(&modules, pid));
+    CHECK_OK(names_new(&names));
+    CHECK_OK(kinds_new(&kinds));
+    CU_ASSERT(!moves(false));
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT(
+            moves_at(kinds, names, modules, (const void *)(uintptr_t)qsort));
+        CU_ASSERT(!moves_at(kinds, names, modules, code + at));
+        CU_ASSERT(!moves_at(kinds, names, modules, code + at + 2));
+    }
+    kinds_free(kinds);
+    names_free(names);
+    modules_free(modules);
+    end();
+    sched_setaffinity(0, sizeof(all), &all);
 }
 
 /* Such a call has a name if it has ended in a jump, without a frame. */
