@@ -542,7 +542,7 @@ static int merge_tidily(struct tree **out,
                         const struct tree *a,
                         const struct tree *b)
 {
-    struct tree *tree;
+    struct tree *tree = NULL;
     int r;
 
     r = merge_loosely(&tree, mode, a, b);
