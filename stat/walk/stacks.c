@@ -308,17 +308,19 @@ static struct frame given_up(struct stacks *stacks, const struct stack *stack)
                 rounded(stack->count));
 }
 
-/* A note that unwinding failed, and why if that is known. */
+/* A note that unwinding failed, and why if that is known: what is outside of the
+ * innermost obstacle is a guess. */
 static struct frame truncated(struct stacks *stacks,
                               const struct stack *stack,
                               const struct modules *modules)
 {
-    char why[NOTE_SIZE / 2];
+    char why[NOTE_SIZE / 2] = "";
 
     if (stack->count == 0)
         return note(stacks, "[no stack]");
-    unwind_obstacle(why, sizeof(why), modules_dwfl(modules),
-                    stack_address(stack, 0));
+    for (size_t i = stack_kept(stack); i-- > 0 && !why[0];)
+        unwind_obstacle(why, sizeof(why), modules_dwfl(modules),
+                        stack_address(stack, i));
     return note(stacks, FRAME_TRUNCATED "%s%s]", why[0] ? ": " : "", why);
 }
 

@@ -1,5 +1,6 @@
-/* mount.c - a file system that may die, for tests: mount FOLDER FILE...
+/* mount.c - a file system that may die, for tests: mount [-u ID] FOLDER FILE...
  *
+ * With -u only the user and group with that number may touch it, not even root.
  * Mounts at FOLDER, by FUSE without a library, a folder that has a copy of each
  * FILE, by its name, and prints "ready". Nothing that the kernel has read is
  * kept: each open() reads again. While this process is stopped, whoever touches
@@ -171,19 +172,26 @@ static void serve(const struct fuse_in_header *asked, const void *in)
 int main(int argc, char **argv)
 {
     static unsigned char buffer[REQUEST_SIZE];
+    unsigned user = (unsigned)getuid(), group = (unsigned)getgid();
+    bool shared = argc < 3 || strcmp(argv[1], "-u") != 0;
     char options[128];
     ssize_t len;
 
+    if (!shared) {
+        user = group = (unsigned)strtoul(argv[2], NULL, 10);
+        argc -= 2;
+        argv += 2;
+    }
     for (int i = 2; i < argc; i++)
         if (!load(argv[i]))
             return 1;
     device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (argc < 2 || device < 0)
         return 77;
-    snprintf(options, sizeof(options),
-             "fd=%d,rootmode=40755,user_id=%u,group_id=%u,default_permissions,"
-             "allow_other",
-             device, (unsigned)getuid(), (unsigned)getgid());
+    snprintf(
+        options, sizeof(options),
+        "fd=%d,rootmode=40755,user_id=%u,group_id=%u,default_permissions%s",
+        device, user, group, shared ? ",allow_other" : "");
     if (mount("mount.c", argv[1], "fuse", MS_NODEV | MS_NOSUID, options) < 0)
         return 77;
     puts("ready");
