@@ -12,7 +12,7 @@
 
 #define REQUEST_FORMAT  "%s %ud %ud %ud %ud %ud %ud %aud %ad"
 #define QUESTION_FORMAT "%ud %aud %as %aud %auld"
-#define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud %aud"
+#define ANSWER_FORMAT   "%ud %aud %aud %as %as %aud %aud %as"
 #define FIND_FORMAT     "%aud %as %as %as"
 #define FOUND_FORMAT    "%ud %s %ad %as %auld"
 
@@ -92,7 +92,8 @@ int answer_pack(struct cop_packet **out, const struct answer *answer)
         out, STAT_TAG_NAMED, ANSWER_FORMAT, answer->number, answer->addresses,
         answer->count, answer->counts, answer->count, answer->functions,
         answer->frame_count, answer->files, answer->frame_count, answer->lines,
-        answer->frame_count, answer->roles, answer->frame_count);
+        answer->frame_count, answer->roles, answer->frame_count,
+        answer->reasons, answer->reason_count);
 }
 
 int answer_unpack(struct answer *answer, const struct cop_packet *packet)
@@ -105,7 +106,8 @@ int answer_unpack(struct answer *answer, const struct cop_packet *packet)
     r = cop_packet_unpack(packet, ANSWER_FORMAT, &read.number, &read.addresses,
                           &read.count, &read.counts, &counts, &read.functions,
                           &read.frame_count, &read.files, &files, &read.lines,
-                          &lines, &read.roles, &roles);
+                          &lines, &read.roles, &roles, &read.reasons,
+                          &read.reason_count);
     if (r < 0)
         return r;
     if (counts != read.count || files != read.frame_count ||

@@ -132,6 +132,9 @@ struct answer {
     const char **files;
     const uint32_t *lines;
     const uint32_t *roles; /* each of enum role */
+    uint32_t reason_count;
+    const char *
+        *reasons; /* sentences: why modules have no names, or no lines */
 };
 
 /* Pack or read these messages, as above. */

@@ -137,6 +137,7 @@ static int name_tree(struct gathering *gathering,
         (uint32_t)gathering_left_ms(gathering, GATHERING_LEAST_MS);
     struct naming *naming = NULL;
     struct tree *named = NULL;
+    const char *reason;
     int r, asked = 0;
 
     if (options->viewer)
@@ -164,6 +165,10 @@ static int name_tree(struct gathering *gathering,
     known_fini(known);
     *known = (struct known){naming, *tree};
     *tree = named;
+    while ((reason = naming_reason(naming, gathering->reasons_said)) != NULL) {
+        gathering_say(options->say, "%s", reason);
+        gathering->reasons_said++;
+    }
     return 0;
 }
 

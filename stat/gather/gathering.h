@@ -34,15 +34,16 @@ struct gathering {
     uint32_t *numbers; /* of the tasks in the order of the request; NULL: 0, 1,
                           2, ... */
     struct known known;
-    struct names *files;  /* names from files of this host; NULL: not yet */
-    uint64_t sample;      /* last one; may lack frozen daemons */
-    uint64_t end_ms;      /* deadline for the answer */
-    uint64_t still_first; /* the first sample since which nothing has moved */
-    uint64_t still_ms;    /* when it came */
-    uint32_t losses;      /* lost daemons that have tasks */
-    bool is_over;         /* no daemon with tasks is left */
-    bool is_cut;          /* Ctrl-C ended it */
-    bool is_answered;     /* all live daemons have sent everything */
+    struct names *files;   /* names from files of this host; NULL: not yet */
+    uint64_t sample;       /* last one; may lack frozen daemons */
+    uint64_t end_ms;       /* deadline for the answer */
+    uint64_t still_first;  /* the first sample since which nothing has moved */
+    uint64_t still_ms;     /* when it came */
+    uint32_t reasons_said; /* of the sentences of naming_reason() */
+    uint32_t losses;       /* lost daemons that have tasks */
+    bool is_over;          /* no daemon with tasks is left */
+    bool is_cut;           /* Ctrl-C ended it */
+    bool is_answered;      /* all live daemons have sent everything */
     struct cop_error *late;
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stat/show/columns.h"
 #include "stat/tree/frame.h"
 
 /* The names of one frame of the tree; count 0: not known. */
@@ -20,6 +21,8 @@ struct naming {
     uint32_t *task_of;   /* by address: a task that was there */
     uint32_t count;
     uint32_t missing;
+    char *reasons[NAMING_REASONS_MAX]; /* owned */
+    uint32_t reason_count;
     uint32_t number; /* of the question, see struct question */
 };
 
@@ -161,6 +164,8 @@ void naming_free(struct naming *naming)
     free(naming->named);
     free(naming->addresses);
     free(naming->task_of);
+    for (uint32_t i = 0; i < naming->reason_count; i++)
+        free(naming->reasons[i]);
     free(naming);
 }
 
@@ -260,6 +265,29 @@ static int named_copy(struct named *named,
     return r;
 }
 
+/* Keep a reason, unless it is known, or they are too many. Returns 0 or
+ * -ENOMEM. */
+static int add_reason(struct naming *naming, const char *text)
+{
+    uint32_t i = 0;
+    char *clean;
+
+    if (naming->reason_count == NAMING_REASONS_MAX)
+        return 0;
+    clean = strdup(text);
+    if (!clean)
+        return -ENOMEM;
+    columns_clean(clean);
+    while (i < naming->reason_count && strcmp(naming->reasons[i], clean) != 0)
+        i++;
+    if (i < naming->reason_count) {
+        free(clean);
+        return 0;
+    }
+    naming->reasons[naming->reason_count++] = clean;
+    return 0;
+}
+
 int naming_take(struct naming *naming, const struct cop_packet *packet)
 {
     struct answer answer;
@@ -282,6 +310,8 @@ int naming_take(struct naming *naming, const struct cop_packet *packet)
         }
         first += count;
     }
+    for (i = 0; r == 0 && i < answer.reason_count; i++)
+        r = add_reason(naming, answer.reasons[i]);
     return r;
 }
 
@@ -325,6 +355,8 @@ int naming_inherit(struct naming *naming, const struct naming *before)
     int r = 0;
 
     naming->number = before->number + 1;
+    for (uint32_t known = 0; r == 0 && known < before->reason_count; known++)
+        r = add_reason(naming, before->reasons[known]);
     /* Also addresses that are not asked for: no daemon may be left to ask. */
     while (r == 0 && i < mine && k < theirs) {
         const struct named *known = &before->named[k];
@@ -367,6 +399,11 @@ int naming_fill(struct naming *naming, struct names *names)
             r = fill_frame(naming, i, names);
     count_missing(naming);
     return r;
+}
+
+const char *naming_reason(const struct naming *naming, uint32_t number)
+{
+    return number < naming->reason_count ? naming->reasons[number] : NULL;
 }
 
 const struct tree *naming_tree(const struct naming *naming)

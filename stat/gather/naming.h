@@ -65,6 +65,13 @@ int naming_resolve(struct tree **out,
                    enum naming_detail detail,
                    bool full);
 
+/* Most sentences that are kept on why modules have no names, or no lines. */
+#define NAMING_REASONS_MAX 16
+
+/* Sentence `number`, of those that daemons have sent, in the order in which they
+ * came, also to what was inherited; NULL: there are fewer. Borrowed. */
+const char *naming_reason(const struct naming *naming, uint32_t number);
+
 /* The tree of addresses; borrowed. */
 const struct tree *naming_tree(const struct naming *naming);
 

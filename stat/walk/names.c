@@ -379,6 +379,19 @@ int names_of(struct names *names,
     return 0;
 }
 
+void names_obstacle(char *text,
+                    size_t size,
+                    const struct names *names,
+                    const char *module)
+{
+    struct known *known;
+
+    text[0] = '\0';
+    HASH_FIND_STR(names->modules, module, known);
+    if (known)
+        source_obstacle(text, size, known->dwfl_module);
+}
+
 Dwfl_Module *names_module(const struct names *names,
                           const char *module,
                           Dwarf_Addr *start)

@@ -48,6 +48,12 @@ int names_of(struct names *names,
              const struct frame **frames,
              size_t *count);
 
+/* Write why frames of `module` have no names, or no lines, as source_obstacle(). */
+void names_obstacle(char *text,
+                    size_t size,
+                    const struct names *names,
+                    const char *module);
+
 /* A module in the one session for all processes that have mapped it, and its
  * `start` there; NULL if it was not seen. Borrowed. */
 Dwfl_Module *names_module(const struct names *names,

@@ -4,6 +4,8 @@
 #include <dwarf.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 /* The functions and blocks around an address, innermost first. */
 struct scopes {
@@ -184,4 +186,58 @@ size_t source_find(struct source *out,
     if (place.file)
         out[count++] = place;
     return count;
+}
+
+/* What elf.h calls ELFCOMPRESS_ZSTD since glibc 2.38. */
+#define COMPRESSED_ZSTD 2
+
+/* Whether a section of debug information is compressed with zstd. */
+static bool has_zstd(Elf *elf)
+{
+    Elf_Scn *section = NULL;
+    size_t names = 0;
+    bool found = false;
+
+    if (elf_getshdrstrndx(elf, &names) < 0)
+        return false;
+    while (!found && (section = elf_nextscn(elf, section)) != NULL) {
+        GElf_Shdr header;
+        GElf_Chdr compression;
+        const char *name;
+
+        if (!gelf_getshdr(section, &header) ||
+            !(header.sh_flags & SHF_COMPRESSED) ||
+            !gelf_getchdr(section, &compression))
+            continue;
+        name = elf_strptr(elf, names, header.sh_name);
+        found = name && strncmp(name, ".debug_", 7) == 0 &&
+                compression.ch_type == COMPRESSED_ZSTD;
+    }
+    return found;
+}
+
+void source_obstacle(char *text, size_t size, Dwfl_Module *dwfl_module)
+{
+    const char *path =
+        dwfl_module_info(dwfl_module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    Dwarf_Addr bias;
+    Elf *elf = dwfl_module_getelf(dwfl_module, &bias);
+    const char *deleted = path ? strstr(path, " (deleted)") : NULL;
+
+    text[0] = '\0';
+    if (!path || path[0] != '/')
+        return;
+    if (!elf && deleted)
+        snprintf(
+            text, size,
+            "no names of %.*s: it was replaced or removed since the process "
+            "began, and only root may read what it was",
+            (int)(deleted - path), path);
+    else if (!elf)
+        snprintf(text, size, "no names of %s: it cannot be read", path);
+    else if (has_zstd(elf) && !dwfl_module_nextcu(dwfl_module, NULL, &bias))
+        snprintf(text, size,
+                 "no lines of %s: its debug information is compressed with "
+                 "zstd, which libdw %s cannot read",
+                 path, dwfl_version(NULL));
 }

@@ -25,6 +25,10 @@ size_t source_find(struct source *out,
                    Dwfl_Module *dwfl_module,
                    Dwarf_Addr pc);
 
+/* Write why a module has no names, or no lines, though its file may have them; ""
+ * if there is no such reason. */
+void source_obstacle(char *text, size_t size, Dwfl_Module *dwfl_module);
+
 /* Most nested scopes that are examined; a program has far fewer. */
 #define SOURCE_SCOPES_MAX 128
 

@@ -2,6 +2,7 @@
 #include "stat/walk/worker.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -355,6 +356,9 @@ struct naming_answer {
     uint32_t *lines;
     uint32_t *roles;
     uint32_t frame_count;
+    char **reasons; /* owns the texts */
+    uint32_t reason_count;
+    const char *module; /* the last one for which a reason was sought */
 };
 
 static void answer_fini(struct naming_answer *making)
@@ -365,6 +369,9 @@ static void answer_fini(struct naming_answer *making)
     free(making->files);
     free(making->lines);
     free(making->roles);
+    for (uint32_t i = 0; i < making->reason_count; i++)
+        free(making->reasons[i]);
+    free(making->reasons);
 }
 
 /* Add the frames of one address; their strings are borrowed. */
@@ -389,6 +396,29 @@ static int answer_add(struct naming_answer *making,
     }
     making->addresses[making->count] = address;
     making->counts[making->count++] = (uint32_t)count;
+    return 0;
+}
+
+/* Add why `module` has no names, or no lines, if that is known. The addresses of a
+ * module follow each other. Returns 0 or -ENOMEM. */
+static int answer_add_reason(struct naming_answer *making,
+                             const struct names *names,
+                             const char *module)
+{
+    char text[PATH_MAX + 128];
+
+    if (making->module == module)
+        return 0;
+    making->module = module;
+    names_obstacle(text, sizeof(text), names, module);
+    if (!text[0])
+        return 0;
+    if (list_grow(&making->reasons, making->reason_count, sizeof(char *)) < 0)
+        return -ENOMEM;
+    making->reasons[making->reason_count] = strdup(text);
+    if (!making->reasons[making->reason_count])
+        return -ENOMEM;
+    making->reason_count++;
     return 0;
 }
 
@@ -417,18 +447,23 @@ static int name_all(struct worker *worker, const struct question *question)
             worker->late = walker_release(worker->walker);
         r = names_of(names, question->names[module], question->offsets[i],
                      &frames, &count);
+        if (r == -ENOENT) {
+            r = 0; /* it stays without a name */
+            continue;
+        }
         if (r == 0)
             r = answer_add(&making, i, frames, count);
-        else if (r == -ENOENT)
-            r = 0; /* it stays without a name */
+        if (r == 0)
+            r = answer_add_reason(&making, names, question->names[module]);
     }
     if (r < 0 || making.count == 0)
         goto out;
-    r = answer_pack(&packet,
-                    &(struct answer){question->number, making.count,
-                                     making.addresses, making.counts,
-                                     making.frame_count, making.functions,
-                                     making.files, making.lines, making.roles});
+    r = answer_pack(
+        &packet,
+        &(struct answer){question->number, making.count, making.addresses,
+                         making.counts, making.frame_count, making.functions,
+                         making.files, making.lines, making.roles,
+                         making.reason_count, (const char **)making.reasons});
     if (r == 0)
         r = send_packet(worker, packet);
 out:

@@ -67,13 +67,16 @@ static int answer(struct naming *naming,
     static const char *files[] = {"a.c", "a.c"};
     static const uint32_t lines[] = {1, 2};
     static const uint32_t roles[] = {ROLE_PROGRAM, ROLE_MPI};
+    static const char *reasons[] = {"no names of a", "no lines of b"};
     struct answer said = {.number = number,
                           .count = 1,
                           .addresses = &address,
                           .functions = functions,
                           .files = files,
                           .lines = lines,
-                          .roles = roles};
+                          .roles = roles,
+                          .reasons = reasons,
+                          .reason_count = 2};
     struct cop_packet *packet;
     int r;
 
@@ -146,6 +149,27 @@ TEST(a_late_answer_is_not_taken)
     naming_free(naming);
     tree_free(trees[0]);
     tree_free(trees[1]);
+}
+
+/* Reasons are kept once, in the order in which they came, also for the next
+ * tree. */
+TEST(reasons_are_kept_once)
+{
+    const char *now[] = {"now", NULL};
+    struct tree *tree = addresses(0x10, 0x20);
+    struct naming *before = naming_of(tree), *naming = naming_of(tree);
+    uint32_t number = ask(before, 2, 0x10);
+
+    CU_ASSERT_PTR_NULL(naming_reason(before, 0));
+    CHECK_OK(answer(before, number, 0, now));
+    CHECK_OK(answer(before, number, 1, now));
+    CHECK_OK(naming_inherit(naming, before));
+    CU_ASSERT_STRING_EQUAL(naming_reason(naming, 0), "no names of a");
+    CU_ASSERT_STRING_EQUAL(naming_reason(naming, 1), "no lines of b");
+    CU_ASSERT_PTR_NULL(naming_reason(naming, 2));
+    naming_free(before);
+    naming_free(naming);
+    tree_free(tree);
 }
 
 /* The next tree inherits the names of an earlier tree, also after the earlier

@@ -286,8 +286,15 @@ static void answer_names(const struct cop_packet *packet)
         char name[32];
         uint32_t one = 1, line = 0, role = ROLE_PROGRAM;
         const char *function = name, *file = "";
-        struct answer answer = {question.number, 1,     &i,    &one, 1,
-                                &function,       &file, &line, &role};
+        struct answer answer = {.number = question.number,
+                                .count = 1,
+                                .addresses = &i,
+                                .counts = &one,
+                                .frame_count = 1,
+                                .functions = &function,
+                                .files = &file,
+                                .lines = &line,
+                                .roles = &role};
         struct cop_packet *packed;
 
         if (is_frozen(question.daemons[question.modules[i]], world.now_ms))
