@@ -92,8 +92,10 @@ struct orphan {
     struct adopter_orphan who; /* this node, as of the last survey; a mover:
                                   its ordinal below the next parent */
     struct adopter_survey *survey;
-    uint32_t turn; /* candidates of `survey` that were tried */
-    uint64_t move; /* the number of the last move that it was told; 0: none */
+    uint32_t turn;  /* candidates of `survey` that were tried */
+    uint64_t known; /* the last packet of stream 0 that was read before the
+                       question (18.4) */
+    uint64_t move;  /* the number of the last move that it was told; 0: none */
     struct accusation accusations[LIMIT_ACCUSATIONS]; /* oldest first */
     uint32_t accusation_count;
 };
@@ -216,8 +218,12 @@ void move_adopted(struct node *node,
                   const struct msg_adopted *adopted);
 
 /* A mover has lost its parent: its attempt is the first one of the orphan
- * (18.10). `next`: the link to the candidate, or NULL. */
-void move_orphaned(struct node *node, struct peer *next);
+ * (18.10). `next`: the link to the candidate, or NULL. Returns whether: not if the
+ * candidate may know less of stream 0; its link is closed then. */
+bool move_orphaned(struct node *node, struct peer *next);
+
+/* A question goes up the new way: remember what this node has read (18.4). */
+void move_note_known(struct node *node);
 
 /* The move is given up, if there is one: the parent is the old one. */
 void move_give_up(struct node *node, enum move_reason reason);

@@ -87,7 +87,31 @@ void move_begin(struct node *node, uint32_t target, uint64_t number)
     orphan_dial(node, target);
 }
 
+void move_note_known(struct node *node)
+{
+    node->heal.orphan.known = node->streams[0]->down.last;
+}
+
+/* Whether the next parent may know less of stream 0 than this node, which has read
+ * more by the old one since it asked. */
+static bool is_ahead(const struct node *node)
+{
+    return node->streams[0]->down.last > node->heal.orphan.known;
+}
+
 /* PROTOCOL 18.4: the question goes the new way. */
+static void move_align(struct node *node, struct peer *peer)
+{
+    move_note_known(node);
+    node_send(node, peer,
+              msg_probe_encode(&(struct msg_probe){
+                  .align = 1,
+                  .orphan = node->rank,
+                  .incarnation = node->incarnation,
+                  .hops = 1,
+              }));
+}
+
 void move_adopted(struct node *node,
                   struct peer *peer,
                   const struct msg_adopted *adopted)
@@ -98,13 +122,7 @@ void move_adopted(struct node *node,
     orphan->deadline_ms = node->now_ms + node->times.probe_timeout_ms;
     orphan->who.ordinal = adopted->ordinal;
     peer->height = adopted->depth;
-    node_send(node, peer,
-              msg_probe_encode(&(struct msg_probe){
-                  .align = 1,
-                  .orphan = node->rank,
-                  .incarnation = node->incarnation,
-                  .hops = 1,
-              }));
+    move_align(node, peer);
 }
 
 /* The window that the candidate `peer` has granted is for packets to it now. */
@@ -147,13 +165,20 @@ static void move_commit(struct node *node, struct peer *peer)
     move_attach(node, peer);
 }
 
-void move_orphaned(struct node *node, struct peer *next)
+bool move_orphaned(struct node *node, struct peer *next)
 {
+    if (next && is_ahead(node)) {
+        node_act(node, ACTION_CLOSE)->link = next->link;
+        node_remove_peer(node, next);
+        node->heal.orphan.phase = ORPHAN_NOT;
+        return false;
+    }
     recovery_dial(node);
     if (next)
         use_window(node, next);
     if (node->heal.orphan.phase == ORPHAN_ALIGN)
         move_attach(node, next);
+    return true;
 }
 
 void move_give_up(struct node *node, enum move_reason reason)
@@ -180,6 +205,10 @@ int move_aligned(struct node *node,
     if (msg_probed_decode(frame, &probed) < 0 || probed.orphan != node->rank ||
         probed.incarnation != node->incarnation)
         return -EPROTO;
+    if (probed.answer == PROBE_OK && is_ahead(node)) {
+        move_align(node, peer);
+        return 0;
+    }
     if (probed.answer == PROBE_OK) {
         move_commit(node, peer);
         return 0;

@@ -145,9 +145,9 @@ void orphan_begin(struct node *node,
     orphan->front_end_lost = lost == 0 && !silent && !lives;
     orphan->lost = lost;
     find_candidates(node);
-    if (orphan->phase != ORPHAN_NOT)
-        move_orphaned(node, next);
-    else if (lost == 0) /* the front-end adopts again, or this node must end */
+    if (orphan->phase != ORPHAN_NOT && move_orphaned(node, next))
+        return;
+    if (lost == 0) /* the front-end adopts again, or this node must end */
         orphan_dial(node, 0);
     else
         orphan_next(node, MOVE_UNABLE);
@@ -185,6 +185,7 @@ static void orphan_ask(struct node *node, struct peer *peer)
         node->failed = true;
     ranks_fini(&below);
     orphan->phase = ORPHAN_ASK;
+    move_note_known(node);
     joined_introduce(node, peer);
     node_send(node, peer, msg_adopt_encode(&adopt));
 }

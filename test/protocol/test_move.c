@@ -1,5 +1,6 @@
 /* test_move.c - one node that moves, or into whose place others move (PROTOCOL
  * 18.1 to 18.5, 18.10). */
+#include "protocol/members/control.h"
 #include "protocol/state.h"
 #include "test/protocol/alone.h"
 #include "wire/messages.h"
@@ -256,6 +257,49 @@ TEST(a_mover_that_loses_its_parent_goes_on)
     CU_ASSERT_EQUAL(parent_of(&it), 3);
     CU_ASSERT_FALSE(move_is_under_way(it.node));
     alone_fini(&it);
+}
+
+/* The mover reads packet `number` of stream 0, by its old parent. */
+static void read_zero(struct alone *it, uint64_t number)
+{
+    struct control control = {.type = CONTROL_VIEW};
+    struct frame frame;
+
+    CHECK_OK(control_encode(&control, &frame));
+    frame.sequence = number;
+    alone_take(it, TO_PARENT, frame);
+    CU_ASSERT_EQUAL(it->node->streams[0]->down.last, number);
+}
+
+/* PROTOCOL 18.4, 18.10: what a mover reads by its old parent after it has asked may
+ * not have come to the next parent. It asks again, or, as an orphan, anew. */
+TEST(a_mover_is_not_ahead_of_its_parent)
+{
+    struct alone it = begin_node();
+
+    read_zero(&it, 1);
+    ask_next(&it);
+    read_zero(&it, 2);
+    answer_next(&it, ADOPTION_OK);
+    read_zero(&it, 3);
+    align(&it, PROBE_OK);
+    CU_ASSERT_EQUAL(parent_of(&it), 0);
+    CU_ASSERT_PTR_NOT_NULL(alone_sent(&it, TO_NEXT, FRAME_PROBE));
+    align(&it, PROBE_OK);
+    CU_ASSERT_EQUAL(parent_of(&it), 3);
+    alone_fini(&it);
+    for (int adopted = 0; adopted < 2; adopted++) {
+        it = begin_node();
+        ask_next(&it);
+        if (adopted)
+            answer_next(&it, ADOPTION_OK);
+        read_zero(&it, 1);
+        alone_link_down(&it, TO_PARENT);
+        CU_ASSERT_EQUAL(parent_of(&it), RANK_NONE);
+        CU_ASSERT_TRUE(alone_closed(&it, TO_NEXT));
+        CU_ASSERT_EQUAL(alone_count(&it, ACTION_DIAL, 0), 1);
+        alone_fini(&it);
+    }
 }
 
 /* PROTOCOL 18.1: a mover that is said to have failed gives up the move, and
