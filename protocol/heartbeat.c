@@ -185,6 +185,8 @@ int heartbeat_take(struct node *node,
     if (beat.ordinal > 0)
         node->heal.orphan.ordinal = beat.ordinal - 1;
     peer->round = beat.round;
+    if (!peer->is_parent)
+        resume_rounds(node, beat.round);
     if (peer->is_parent && beat.round > node->heal.round)
         node->heal.round = beat.round;
     compare_versions(node, peer, beat.version);

@@ -40,7 +40,8 @@ int node_new(struct node **out, const struct node_config *config)
         (config->role == NODE_FRONTEND) != (config->rank == 0) ||
         config->child_count > LIMIT_CHILDREN ||
         (config->role == NODE_FRONTEND && config->child_count == 0 &&
-         !config->attach))
+         !config->attach && !config->resumes) ||
+        !resume_is_possible(config))
         return -EINVAL;
     node = calloc(1, sizeof(*node));
     if (!node)
@@ -62,6 +63,8 @@ int node_new(struct node **out, const struct node_config *config)
     node->place = config->place;
     node->times = config->times;
     node->heal.algorithm = config->algorithm;
+    node->survive_ms = config->survive_ms;
+    node->resuming.resumes = config->resumes;
     node->budget = config->budget ? config->budget : LIMIT_STREAM_BUDGET;
     default_times(&node->times);
     node->address = strdup(config->address ? config->address : "");
@@ -118,6 +121,7 @@ void node_free(struct node *node)
     ranks_fini(&node->lost);
     ranks_fini(&node->astray);
     view_fini(node);
+    frame_fini(&node->resuming.farewell);
     free(node);
 }
 
@@ -166,6 +170,8 @@ static void filters_ready(struct node *node,
         if (!stream->error)
             node->failed = true;
     }
+    if (resume_ends_stream(node, stream))
+        return;
     settle_update(node, stream);
     downward_run(node, stream);
     stream = node_stream(node, id);
@@ -456,12 +462,19 @@ static void agent_gone(struct node *node, const struct event *event)
         record_gone(node, event->rank, event->text);
 }
 
+static void clock_read(struct node *node)
+{
+    recovery_clock(node);
+    view_clock(node);
+}
+
 static int dispatch_event(struct node *node, const struct event *event)
 {
     switch (event->type) {
+    case EVENT_RECORD:
+        return resume_take(node, &event->frame);
     case EVENT_START:
-        launch_start(node);
-        return 0;
+        return resume_start(node);
     case EVENT_LINK_UP:
         if (!observer_link_up(node, event))
             intake_link_up(node, event);
@@ -481,8 +494,7 @@ static int dispatch_event(struct node *node, const struct event *event)
         node_tick(node);
         return 0;
     case EVENT_CLOCK:
-        recovery_clock(node);
-        view_clock(node);
+        clock_read(node);
         return 0;
     case EVENT_UNREACHABLE:
         if (node->role == NODE_FRONTEND)
@@ -585,7 +597,7 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
         node->due |= DUE_RECOVERY;
     if (node->leaving)
         node->due |= DUE_END;
-    if (node->due != 0)
+    if (node->due != 0 && node->started)
         do_due(node);
     out->exact = node->recovering != RECOVERY_NOT || node->views.sent_count > 0;
     node->out = NULL;

@@ -65,6 +65,10 @@ struct node_config {
     struct cop_times times;
     uint32_t algorithm; /* of topology/adopter.h; 0: NHI-WM */
     uint32_t budget; /* bytes of all windows of a stream; 0: as in limits.h */
+    uint32_t survive_ms; /* how long nodes wait for another front-end after this
+                            one has crashed (23); 0: they end */
+    bool resumes;        /* front-end: it takes the network over (23.5). It has
+                            no children yet; EVENT_RECORDs come first */
 };
 
 /* ---- streams as the shells see them ---- */
@@ -146,7 +150,10 @@ struct node_call {
 /* ---- events ---- */
 
 enum event_type {
-    EVENT_START,       /* begin: children are spawned; first event of all */
+    EVENT_RECORD,      /* front-end that resumes: frame (taken): the next record
+                          of the one before it. Only before EVENT_START */
+    EVENT_START,       /* begin: children are spawned; first event of all, or
+                          behind the records */
     EVENT_LINK_UP,     /* link, rank, incarnation, role, is_parent: proved */
     EVENT_LINK_DOWN,   /* link, silent, text: it broke, no frame follows */
     EVENT_UNREACHABLE, /* rank, refused: ACTION_DIAL failed; or the answer to
@@ -246,6 +253,9 @@ enum action_type {
     ACTION_KNOCK,   /* rank, text: its addresses. Connect and close, to see
                        whether a process listens there. Give up the previous
                        attempt. Answer EVENT_UNREACHABLE */
+    ACTION_RECORD,  /* front-end: frame: keep this record for a front-end that
+                       takes over, before the actions behind it are carried
+                       out (23.3) */
     ACTION_CLOCK,   /* read the clock after all actions before this one: answer
                        EVENT_CLOCK */
     ACTION_RANK,    /* rank: a back-end that attached got its rank */
@@ -352,8 +362,12 @@ void node_free(struct node *node);
  *   -ENOTCONN    the node has ended
  *   -EPERM       not in this role
  *   -EINVAL      the definition makes no sense
+ *   -EBADMSG     EVENT_RECORD: the record cannot follow those before it;
+ *                EVENT_START: the launch is not among the records
+ *   -ESHUTDOWN   EVENT_START: by the records the network was ended
  *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable; EVENT_STATE: the
- *                filter is not recoverable
+ *                filter is not recoverable; EVENT_OPEN: a stream of whole waves,
+ *                in a network that waits for another front-end (23.8)
  *   and, of EVENT_MOVE, those of cop_network_move()
  *   -ENOMEM      out of memory: free the node */
 int node_step(struct node *node,

@@ -20,6 +20,8 @@ static int open_stream(struct node *node, const struct event *event)
     if (kind_of(event->definition)->syncs_by_wave &&
         event->definition->sync != COP_WAIT_FOR_ALL)
         return -EINVAL;
+    if (node->survive_ms > 0 && event->definition->kind == STREAM_WAVES)
+        return -EOPNOTSUPP; /* PROTOCOL 23.8 */
     if (definition_copy(&control.definition, event->definition) < 0)
         return -ENOMEM;
     if (control.definition.keep == 0)
@@ -284,6 +286,7 @@ int request_step(struct node *node, const struct event *event)
         return node->role == NODE_COMMNODE
                    ? 0
                    : plan_begin(node, event->rank, event->parent);
+    case EVENT_RECORD:
     case EVENT_START:
     case EVENT_LINK_UP:
     case EVENT_LINK_DOWN:

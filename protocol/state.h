@@ -6,6 +6,8 @@
 #pragma once
 
 #include "protocol/heal/heal.h"
+#include "protocol/heal/resume.h"
+#include "protocol/journal.h"
 #include "protocol/launch/launch.h"
 #include "protocol/link.h"
 #include "protocol/members/members.h"
@@ -136,6 +138,10 @@ struct node {
     /* recovery */
     uint32_t incarnation;
     struct healing heal;
+    /* PROTOCOL 23.1: how long this node waits for another front-end; 0: the
+     * network ends with its front-end */
+    uint32_t survive_ms;
+    struct resuming resuming;
     uint32_t budget;             /* of the windows granted on a stream (3.4) */
     struct uncovered *uncovered; /* front-end: uncovered_count */
     struct ended *ended_list;    /* front-end: ended_count */

@@ -19,9 +19,10 @@ enum agenda_type {
                       and that node's life */
     AGENDA_DIAL,   /* node, number: its dial of that rank completes; link: how
                       often it had dialled */
+    AGENDA_KNOCK,  /* the same of a knock */
     AGENDA_GONE,   /* node, link, number: a child has ended, which the node
                       started in that life */
-    AGENDA_FILTER, /* node: its filter call has ended */
+    AGENDA_FILTER, /* node, link: its filter call has ended, in that life */
     AGENDA_APP,    /* node: the application has processed its packet */
     AGENDA_SCRIPT, /* fn, arg */
 };

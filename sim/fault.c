@@ -1,6 +1,7 @@
 /* fault.c - the faults of the simulated world. */
 #include "sim/world.h"
 
+#include <errno.h>
 #include <signal.h>
 
 void sim_missing(struct sim *sim, uint32_t rank, const char *text)
@@ -22,6 +23,29 @@ void sim_crash(struct sim *sim, uint32_t index)
         world_stop(sim, node, WORLD_CRASHED);
     else if (node->state == WORLD_ABSENT)
         node->state = WORLD_CRASHED; /* before it sent anything */
+}
+
+int sim_resume(struct sim *sim)
+{
+    struct world_node *node = sim->nodes[0];
+
+    if (node->state != WORLD_CRASHED)
+        return -EBUSY;
+    node->frozen_ms = 0;
+    node->in_receive = false;
+    node->dials++; /* knocks of its former life are void */
+    return world_resume(sim, node);
+}
+
+size_t sim_records(const struct sim *sim)
+{
+    return sim->record_count;
+}
+
+void sim_forget_records(struct sim *sim, size_t count)
+{
+    while (sim->record_count > count)
+        frame_fini(&sim->records[--sim->record_count]);
 }
 
 static void crash_now(struct sim *sim, void *arg)

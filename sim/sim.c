@@ -91,6 +91,8 @@ void sim_free(struct sim *sim)
     for (size_t i = 0; i < sim->count; i++)
         free(sim->nodes[i]);
     free(sim->nodes);
+    sim_forget_records(sim, 0);
+    free(sim->records);
     agenda_fini(&sim->agenda);
     tree_fini(&sim->tree);
     free(sim->trace);
@@ -154,7 +156,7 @@ static void reach_dialled(struct sim *sim,
     if (index != SIM_NONE && sim->nodes[index]->state == WORLD_ALIVE &&
         sim->nodes[index]->role != NODE_BACKEND) {
         event.refused = false;
-        if (node->role == NODE_FRONTEND) /* it only knocks */
+        if (entry->type == AGENDA_KNOCK)
             world_step(sim, node, &event, NULL);
         else
             world_connect(sim, node, sim->nodes[index], false);
@@ -239,6 +241,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
         start_child(sim, node, entry);
         return;
     case AGENDA_DIAL:
+    case AGENDA_KNOCK:
         if (node->state == WORLD_ALIVE)
             reach_dialled(sim, node, entry);
         return;
@@ -247,7 +250,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
             report_gone(sim, node, (uint32_t)entry->number);
         return;
     case AGENDA_FILTER:
-        if (node->state == WORLD_ALIVE)
+        if (node->state == WORLD_ALIVE && node->births == entry->link)
             world_filtered(sim, node);
         return;
     case AGENDA_APP:

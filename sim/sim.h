@@ -71,6 +71,7 @@ struct sim_config {
     uint32_t next_rank; /* first rank for joiners; 0: after the tree's */
     bool allow_injection;
     bool views;
+    uint32_t survive_ms;       /* nodes wait for another front-end (23) */
     uint32_t replace;          /* tries to replace a lost commnode (20) ... */
     uint32_t replace_failures; /* ... of which the first ones fail ... */
     uint32_t replace_hangs;    /* ... and the next ones never join */
@@ -316,6 +317,16 @@ void sim_hang(struct sim *sim, uint32_t rank);
 /* Kill the node: it sends nothing more, a part of the bytes in flight is lost,
  * and each neighbour notices after its own delay. */
 void sim_crash(struct sim *sim, uint32_t index);
+
+/* Start a front-end in the place of one that has crashed; it takes over what that
+ * one had recorded (PROTOCOL 23). The application is another one, as
+ * sim_set_app() sets it. Returns the result of EVENT_START. */
+int sim_resume(struct sim *sim);
+
+/* How many records there are; forget those behind the first `count`, as if they
+ * had not reached the disk. */
+size_t sim_records(const struct sim *sim);
+void sim_forget_records(struct sim *sim, size_t count);
 
 /* Kill the node at a later time. */
 void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms);

@@ -168,12 +168,15 @@ static void load_filters(struct sim *sim,
     free(text);
 }
 
-/* Plan the dial of `rank`. */
-static void plan_dial(struct sim *sim, struct world_node *node, uint32_t rank)
+/* Plan the dial of `rank`, or a knock there. */
+static void plan_dial(struct sim *sim,
+                      struct world_node *node,
+                      enum agenda_type type,
+                      uint32_t rank)
 {
     struct agenda_entry entry = {
         .at_ms = sim->now_ms + world_delay_ms(sim),
-        .type = AGENDA_DIAL,
+        .type = type,
         .node = node->index,
         .link = ++node->dials,
         .number = rank,
@@ -185,7 +188,7 @@ static void plan_dial(struct sim *sim, struct world_node *node, uint32_t rank)
 static void dial_node(struct sim *sim, struct world_node *node, uint32_t rank)
 {
     sim_note(sim, SIM_TRACE_LIFE, "%d dials %u", (int)node->rank, rank);
-    plan_dial(sim, node, rank);
+    plan_dial(sim, node, AGENDA_DIAL, rank);
     if (sim->watch.dialled)
         sim->watch.dialled(sim, node->index, rank, sim->watch.arg);
 }
@@ -198,6 +201,7 @@ static void call_filter(struct sim *sim,
         .at_ms = sim->now_ms + node->filter_ms,
         .type = AGENDA_FILTER,
         .node = node->index,
+        .link = node->births,
     };
 
     if (node->calling) {
@@ -307,6 +311,15 @@ static void close_link(struct sim *sim,
     world_let_go(sim, node, action->link, false, "end of file");
 }
 
+/* Keep a record of the front-end. */
+static void keep_record(struct sim *sim, struct action *action)
+{
+    memory_grow(&sim->records, &sim->record_room, sim->record_count,
+                sizeof(*sim->records));
+    sim->records[sim->record_count++] = action->frame;
+    action->frame.payload = NULL;
+}
+
 /* Carry out an action that needs no answer; others wait, to keep the order. */
 static void act_on(struct sim *sim,
                    struct world_node *node,
@@ -335,7 +348,10 @@ static void act_on(struct sim *sim,
         dial_node(sim, node, action->rank);
         return;
     case ACTION_KNOCK:
-        plan_dial(sim, node, action->rank);
+        plan_dial(sim, node, AGENDA_KNOCK, action->rank);
+        return;
+    case ACTION_RECORD:
+        keep_record(sim, action);
         return;
     case ACTION_RANK:
         node->rank = action->rank;
@@ -501,10 +517,10 @@ static void write_address(const struct world_node *node,
              32768 + number * UINT32_C(2654435761) % 28232);
 }
 
-void world_start(struct sim *sim, struct world_node *node)
+/* Make the node's machine. Returns false after a failure. */
+static bool make_machine(struct sim *sim, struct world_node *node)
 {
     char address[ADDRESS_ROOM] = "127.0.0.1 1";
-    struct event event = {.type = EVENT_START};
     struct node_config config = {
         .role = node->role,
         .rank = node->rank,
@@ -523,6 +539,8 @@ void world_start(struct sim *sim, struct world_node *node)
         .times = sim->config.times,
         .algorithm = sim->config.algorithm,
         .budget = sim->config.budget,
+        .survive_ms = sim->config.survive_ms,
+        .resumes = node->role == NODE_FRONTEND && node->births > 0,
     };
     struct node_child *below = NULL;
     int r;
@@ -531,7 +549,7 @@ void world_start(struct sim *sim, struct world_node *node)
         config.spare_count++;
     if (sim->config.own_addresses)
         write_address(node, address);
-    if (node->shape) {
+    if (node->shape && !config.resumes) {
         config.children = node->shape->children;
         config.child_count = node->shape->child_count;
     }
@@ -545,7 +563,7 @@ void world_start(struct sim *sim, struct world_node *node)
     free(below);
     if (r < 0) {
         sim_fail(sim, "node_new of %u: %s", node->rank, strerror(-r));
-        return;
+        return false;
     }
     node->filters = filtering_new(sim->config.filter_path, node->role,
                                   node->rank, node->depth);
@@ -553,7 +571,33 @@ void world_start(struct sim *sim, struct world_node *node)
     node->births++;
     node->tick_ms = UINT64_MAX;
     sim_note(sim, SIM_TRACE_LIFE, "%d starts", (int)node->rank);
-    world_step(sim, node, &event, NULL);
+    return true;
+}
+
+void world_start(struct sim *sim, struct world_node *node)
+{
+    if (make_machine(sim, node))
+        world_step(sim, node, &(struct event){.type = EVENT_START}, NULL);
+}
+
+int world_resume(struct sim *sim, struct world_node *node)
+{
+    size_t count = sim->record_count;
+    int r = 0;
+
+    if (!make_machine(sim, node))
+        return -EINVAL;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        struct event event = {.type = EVENT_RECORD,
+                              .frame = frame_ref(&sim->records[i])};
+
+        r = world_step(sim, node, &event, NULL);
+    }
+    if (r == 0)
+        r = world_step(sim, node, &(struct event){.type = EVENT_START}, NULL);
+    if (r < 0 && node->state == WORLD_ALIVE)
+        world_stop(sim, node, WORLD_CRASHED);
+    return r;
 }
 
 void world_gone(struct sim *sim,
@@ -601,7 +645,9 @@ void world_stop(struct sim *sim,
     filtering_free(node->filters);
     node->filters = NULL;
     loader_output_fini(&node->answer);
-    if (node->parent != SIM_NONE && !node->vanished)
+    node->calling = false;
+    if (node->parent != SIM_NONE && !node->vanished &&
+        (node->parent != 0 || sim->nodes[0]->births == 1))
         world_gone(sim, sim->nodes[node->parent],
                    node->place > 0 ? node->place : node->rank, delay_ms);
     while (world_queue_take(&node->unsent, &packet))

@@ -108,6 +108,9 @@ struct sim {
     struct sim_watch watch;
     uint64_t now_ms;
     uint64_t lives;
+    struct frame *records; /* of the front-end (PROTOCOL 23.3) */
+    size_t record_count;
+    size_t record_room;
     uint32_t replaced; /* tries so far */
     struct world_node **nodes;
     size_t count;
@@ -149,6 +152,10 @@ int world_step(struct sim *sim,
 
 /* Make and start the node's machine. */
 void world_start(struct sim *sim, struct world_node *node);
+
+/* The same of a front-end that takes the records over. Returns the error of the
+ * first step that has one. */
+int world_resume(struct sim *sim, struct world_node *node);
 
 /* Add a node that is not of the tree, which joins. */
 struct world_node *world_add(struct sim *sim, enum node_role role);

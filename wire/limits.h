@@ -82,6 +82,12 @@
 #define LIMIT_PAUSE_FIRST_MS 250
 #define LIMIT_PAUSE_LAST_MS  4000
 
+/* An orphan whose front-end's host refuses tries again after the first of these,
+ * and after it has waited for KNOCK_OFTEN after the second (PROTOCOL 23.2). */
+#define LIMIT_KNOCK_FIRST_MS 100
+#define LIMIT_KNOCK_LATER_MS 500
+#define LIMIT_KNOCK_OFTEN_MS 10000
+
 /* The highest incarnation of a node, and how far a number that only rises may
  * be above the last known one: more attempts than fit into any orphan_timeout
  * (PROTOCOL 2.6). */

@@ -141,14 +141,15 @@ void fan_out_exchange(struct node *node, struct peer *peer)
     columns_fini(&columns);
 }
 
-/* Apply one record. A record about this node itself is out of date. */
+/* Apply one record. A record about this node itself is out of date; or of the
+ * front-end before it, and its own next version is above that (23.11). */
 static void take_record(struct node *node,
                         const struct peer *peer,
                         const struct table_fan_out *record)
 {
     int r;
 
-    if (record->rank == node->rank)
+    if (record->rank == node->rank && !node->resuming.resumes)
         return;
     r = table_fan_out(node->heal.table, record);
     if (r == -ENOMEM)

@@ -64,6 +64,7 @@ enum probe_answer {
 enum orphan_phase {
     ORPHAN_NOT,
     ORPHAN_PAUSE,
+    ORPHAN_KNOCK, /* it tries whether a front-end listens again (23.2) */
     ORPHAN_DIAL,
     ORPHAN_ASK,
     ORPHAN_ALIGN /* a mover: adopted, but its parent is the old one (18.4) */
@@ -87,6 +88,7 @@ struct orphan {
     uint32_t target;      /* rank of the candidate being tried */
     bool front_end_lost;  /* the link to the front-end was closed, not silent */
     bool last_resort;     /* the candidate is the front-end, as the last */
+    bool absent;          /* the front-end's host refused (23.2) */
     bool answered;        /* in this round at least one host did not refuse */
     uint32_t refused_rounds;   /* consecutive rounds where every host refused */
     struct adopter_orphan who; /* this node, as of the last survey; a mover:

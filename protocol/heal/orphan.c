@@ -60,6 +60,51 @@ void orphan_dial(struct node *node, uint32_t rank)
         recovery_dial(node);
 }
 
+/* PROTOCOL 23.2: the front-end's host refuses. Pause, and then try again. */
+static void orphan_wait(struct node *node)
+{
+    struct orphan *orphan = &node->heal.orphan;
+    bool is_new = node->now_ms < orphan->since_ms + LIMIT_KNOCK_OFTEN_MS;
+
+    orphan->absent = true;
+    orphan->phase = ORPHAN_PAUSE;
+    orphan->deadline_ms =
+        node->now_ms + (is_new ? LIMIT_KNOCK_FIRST_MS : LIMIT_KNOCK_LATER_MS);
+    recovery_enter(node, RECOVERY_PAUSE);
+}
+
+/* That pause is over. An orphan of the front-end calls it. Any other only
+ * knocks: it has candidates that may have a path soon. */
+static void orphan_knock(struct node *node)
+{
+    struct orphan *orphan = &node->heal.orphan;
+    struct action *action;
+
+    orphan->absent = false;
+    if (orphan->lost == 0) {
+        recovery_enter(node, RECOVERY_CHOOSE);
+        orphan_dial(node, 0);
+        return;
+    }
+    orphan->phase = ORPHAN_KNOCK;
+    orphan->deadline_ms = node->now_ms + node->times.connect_timeout_ms;
+    action = node_act(node, ACTION_KNOCK);
+    action->rank = 0;
+    if (action != &node->spare)
+        action->text = launch_address(node, 0);
+}
+
+/* Somebody may listen there: begin a round when the front-end's children have
+ * been adopted. */
+static void orphan_knocked(struct node *node)
+{
+    struct orphan *orphan = &node->heal.orphan;
+
+    orphan->phase = ORPHAN_PAUSE;
+    orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
+    orphan->deadline_ms = node->now_ms + LIMIT_PAUSE_FIRST_MS;
+}
+
 /* Try the next candidate. After the last one try the front-end, which then
  * adopts even if the tree gets higher. If that fails too, pause. `reason`: why the
  * last one was no success. */
@@ -92,7 +137,12 @@ static void orphan_next(struct node *node, enum move_reason reason)
     }
     orphan->refused_rounds = orphan->answered ? 0 : orphan->refused_rounds + 1;
     orphan->answered = false;
-    if (orphan->lost != 0 && orphan->refused_rounds == LIMIT_REFUSED_ROUNDS) {
+    if (orphan->absent) {
+        orphan_wait(node);
+        return;
+    }
+    if (node->survive_ms == 0 && orphan->lost != 0 &&
+        orphan->refused_rounds == LIMIT_REFUSED_ROUNDS) {
         /* PROTOCOL 11.3a */
         launch_end(node, "nobody of the network listens any more");
         return;
@@ -142,6 +192,7 @@ void orphan_begin(struct node *node,
     orphan->pause_ms = LIMIT_PAUSE_FIRST_MS;
     orphan->refused_rounds = 0;
     orphan->answered = false;
+    orphan->absent = false;
     orphan->front_end_lost = lost == 0 && !silent && !lives;
     orphan->lost = lost;
     find_candidates(node);
@@ -209,12 +260,24 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
 {
     struct orphan *orphan = &node->heal.orphan;
 
+    if (orphan->phase == ORPHAN_KNOCK && rank == 0) {
+        if (refused)
+            orphan_wait(node);
+        else
+            orphan_knocked(node);
+        return;
+    }
     if (orphan->phase != ORPHAN_DIAL || rank != orphan->target)
         return;
     if (!node->parent && rank == 0 && refused && orphan->front_end_lost) {
-        launch_end(node, "the front-end has died");
+        if (node->survive_ms > 0)
+            orphan_wait(node);
+        else
+            launch_end(node, "the front-end has died");
         return;
     }
+    if (!node->parent && rank == 0)
+        orphan->absent = refused && node->survive_ms > 0;
     if (!refused)
         orphan->answered = true;
     orphan_next(node, MOVE_UNCONNECTED);
@@ -281,6 +344,17 @@ int orphan_adopted(struct node *node,
     return 0;
 }
 
+/* When an orphan ends: after orphan_timeout or survive_ms, whichever is longer
+ * (PROTOCOL 23.2). */
+static uint64_t orphan_end_ms(const struct node *node)
+{
+    uint32_t limit_ms = node->times.orphan_timeout_ms;
+
+    if (limit_ms < node->survive_ms)
+        limit_ms = node->survive_ms;
+    return node->heal.orphan.since_ms + limit_ms;
+}
+
 void orphan_tick(struct node *node)
 {
     struct orphan *orphan = &node->heal.orphan;
@@ -288,13 +362,22 @@ void orphan_tick(struct node *node)
 
     if (orphan->phase == ORPHAN_NOT)
         return;
-    if (!node->parent &&
-        node->now_ms >= orphan->since_ms + node->times.orphan_timeout_ms) {
-        launch_end(node, "no parent was found within orphan_timeout");
+    if (!node->parent && node->now_ms >= orphan_end_ms(node)) {
+        launch_end(node, node->survive_ms > node->times.orphan_timeout_ms
+                             ? "no parent was found within survive_ms"
+                             : "no parent was found within orphan_timeout");
         return;
     }
     if (node->now_ms < orphan->deadline_ms)
         return;
+    if (orphan->phase == ORPHAN_PAUSE && orphan->absent) {
+        orphan_knock(node);
+        return;
+    }
+    if (orphan->phase == ORPHAN_KNOCK) {
+        orphan_knocked(node);
+        return;
+    }
     if (orphan->phase == ORPHAN_PAUSE) {
         recovery_enter(node, RECOVERY_CHOOSE);
         find_candidates(node);
@@ -312,7 +395,7 @@ void orphan_tick(struct node *node)
 uint64_t orphan_deadline_ms(const struct node *node)
 {
     const struct orphan *orphan = &node->heal.orphan;
-    uint64_t end = orphan->since_ms + node->times.orphan_timeout_ms;
+    uint64_t end = orphan_end_ms(node);
 
     if (orphan->phase == ORPHAN_NOT)
         return UINT64_MAX;

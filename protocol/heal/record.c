@@ -335,7 +335,7 @@ static void keep_end(struct node *node, uint32_t rank, struct frame frame)
     node->heal.ends[node->heal.end_count++] = (struct certain_end){
         .rank = rank,
         .frame = frame,
-        .until_ms = node->now_ms + record_patience_ms(node),
+        .until_ms = node->now_ms + record_patience_ms(node) + node->survive_ms,
     };
 }
 
@@ -423,7 +423,8 @@ void record_accuse(struct node *node, uint32_t rank, uint32_t incarnation)
     if (kept == LIMIT_ACCUSATIONS)
         memmove(list, list + 1, --kept * sizeof(*list));
     list[kept++] = (struct accusation){rank, incarnation,
-                                       node->now_ms + record_patience_ms(node)};
+                                       node->now_ms + record_patience_ms(node) +
+                                           node->survive_ms};
     orphan->accusation_count = kept;
 }
 

@@ -141,7 +141,7 @@ static void file_report(struct node *node, const struct node_adoption *adoption)
         .move = node->heal.orphan.move,
         .adoption = *adoption,
         .until_ms = node->now_ms + node->times.failure_timeout_ms +
-                    node->times.orphan_timeout_ms,
+                    node->times.orphan_timeout_ms + node->survive_ms,
     };
     send_report(node, report);
 }

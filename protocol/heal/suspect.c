@@ -279,6 +279,19 @@ void suspect_seen(struct node *node, uint32_t round)
             suspicion->list[i].gone_ms = node->now_ms;
 }
 
+void suspect_renumber(struct node *node)
+{
+    struct suspicion *suspicion = &node->heal.suspicion;
+
+    if (suspicion->count == 0)
+        return;
+    node->heal.round++;
+    for (size_t i = 0; i < suspicion->count; i++) {
+        suspicion->list[i].round = node->heal.round;
+        suspicion->list[i].gone_ms = UINT64_MAX;
+    }
+}
+
 /* Add `rank`, which has lost its path, to the suspects. */
 static void suspect_add(struct node *node, uint32_t rank)
 {

@@ -91,6 +91,10 @@ void suspect_recorded(struct node *node, uint32_t rank, bool failed);
 /* All internal nodes that have a path have seen `round` (6.9). */
 void suspect_seen(struct node *node, uint32_t round);
 
+/* The nodes know of higher rounds than this front-end has begun: the rounds of
+ * all suspects begin again, above these (23.11). */
+void suspect_renumber(struct node *node);
+
 /* The table has changed: find out which internal nodes have no path. */
 void suspect_update(struct node *node);
 

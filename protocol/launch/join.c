@@ -161,6 +161,7 @@ static int give_rank(struct node *node, const struct msg_join *question)
     names->list[names->count - 1].parent = question->asker;
     names->list[names->count - 1].place = joiner.place;
     names->list[names->count - 1].commnode = question->role == NODE_COMMNODE;
+    resume_record_rank(node);
     return answer_join(node, &(struct msg_joined){
                                  .number = question->number,
                                  .asker = question->asker,

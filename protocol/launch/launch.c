@@ -221,6 +221,7 @@ static void report_root(struct node *node)
     if (ranks_copy(&node->backends, &node->roster.backends) < 0 ||
         ranks_copy(&zero->definition.members, &node->backends) < 0)
         node->failed = true;
+    resume_record_launch(node);
     view_begin(node);
     launch_send_table(node, NULL);
     node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);

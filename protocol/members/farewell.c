@@ -270,21 +270,39 @@ static int keep_words(struct node *node,
     return r;
 }
 
-/* Back-end `rank` has left: keep its totals, and report that it left. After it
- * was given up, or if this is a repetition, it is a member of no stream. */
+/* The sender of FAREWELL has left: keep its totals, and report that it left. After
+ * it was given up, or if this is a repetition, it is a member of no stream. */
 static int part_with(struct node *node,
-                     uint32_t rank,
+                     const struct frame *frame,
                      const struct words_read *reading)
 {
+    uint32_t rank = frame->origin;
     struct ranks ranks = {0};
-    int r = keep_words(node, rank, reading);
+    int r;
 
+    if (ranks_has(&node->backends, rank))
+        journal_add(node, frame);
+    r = keep_words(node, rank, reading);
     if (r == 0)
         r = ranks_add(&ranks, rank, rank);
     if (r == 0)
         member_give_up(node, CONTROL_LEFT, &ranks, "it has left");
     ranks_fini(&ranks);
     return r;
+}
+
+int farewell_keep(struct node *node, const struct frame *frame)
+{
+    struct cop_packet *packet = NULL;
+    struct words_read reading;
+    int r = packet_open(&packet, frame->payload);
+
+    if (r == 0)
+        r = read_words(packet, &reading);
+    if (r == 0)
+        r = keep_words(node, frame->origin, &reading);
+    cop_packet_free(packet);
+    return r == -EINVAL ? -EBADMSG : r;
 }
 
 int farewell_take(struct node *node,
@@ -304,7 +322,7 @@ int farewell_take(struct node *node,
         return r;
     r = read_words(packet, &reading);
     if (r == 0 && node->role == NODE_FRONTEND)
-        r = part_with(node, frame->origin, &reading);
+        r = part_with(node, frame, &reading);
     else if (r == 0 && node->parent && node->parent->life.state == LINK_UP)
         node_send(node, node->parent, frame_ref(frame));
     cop_packet_free(packet);

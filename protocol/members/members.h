@@ -128,6 +128,10 @@ bool farewell_waits(struct node *node);
 /* Repeat FAREWELL. */
 void farewell_beat(struct node *node);
 
+/* Front-end: keep the totals of FAREWELL, which the front-end before it has read
+ * (23.3). `frame` is borrowed. Returns 0, -EBADMSG or -ENOMEM. */
+int farewell_keep(struct node *node, const struct frame *frame);
+
 /* Handle FAREWELL of a back-end below `peer`: forward it; at the front-end,
  * keep the totals and send LEFT. `frame` is borrowed. Returns 0 or an error as
  * in intake.c. */

@@ -136,6 +136,7 @@ void zero_send(struct node *node, const struct control *control)
         node->failed = true;
         return;
     }
+    resume_record_control(node, control, &frame);
     if (feed_push(&zero->down.feed, &frame, 0) < 0)
         node->failed = true;
     downward_pump(node, zero);

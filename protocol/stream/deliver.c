@@ -87,6 +87,12 @@ void deliver_lost(struct node *node, struct stream *stream, uint64_t level)
         over = stream->root->over;
     if (level <= over)
         return;
+    if (stream->root->skips) {
+        stream->root->skips = false;
+        stream->root->over = level;
+        stream->root->lost_wave = true;
+        return;
+    }
     deliver_frame(node, stream,
                   (struct frame){
                       .type = FRAME_DATA,

@@ -305,6 +305,7 @@ void downward_commit(struct node *node,
     if (node->role != NODE_BACKEND) {
         /* Retained packets need no credit: 3.5 bounds them (3.4). */
         if (stream_is_replayable(stream)) {
+            journal_add(node, &frame);
             downward_return_credit(node, stream, credit);
             credit = 0;
         }

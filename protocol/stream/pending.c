@@ -13,6 +13,8 @@ static void try_remove_stream(struct node *node, struct stream *stream)
          (stream_is_replayable(stream) &&
           stream->down.feed.stable < stream->close_at)))
         return;
+    journal_add(node, &(struct frame){.type = FRAME_STABLE,
+                                      .stream = stream->definition.id});
     node_remove_stream(node, stream);
 }
 

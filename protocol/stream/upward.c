@@ -374,6 +374,7 @@ void upward_release_sets(struct node *node, struct stream *stream)
         if (stream->definition.waves_only && !set.late && set.sequence > 0) {
             deliver_lost(node, stream, set.sequence - 1);
             stream->root->over = set.sequence;
+            stream->root->skips = false;
         }
         if (stream->kind->sort)
             stream->kind->sort(node, stream, &set);

@@ -188,6 +188,7 @@ static void act_on(struct field *field,
         field_waves_tell(field, action);
         return;
     case ACTION_CLOCK:
+    case ACTION_RECORD:
     case ACTION_KNOCK:
     case ACTION_STOP:
     case ACTION_REPLACE:

@@ -1,0 +1,472 @@
+/* test_scenario_resume.c - a front-end takes over from one that has crashed
+ * (PROTOCOL 23). */
+#include "test/sim/scenario.h"
+
+#include <stdlib.h>
+
+#include "protocol/state.h"
+
+#define TREE    "0(1(3,4),2(5,6))"
+#define SURVIVE .survive_ms = 60000
+
+/* The front-end crashes; another one takes over `after_ms` later, and adopts. */
+static void take_over(struct sim *sim, uint64_t after_ms)
+{
+    sim_crash(sim, 0);
+    sim_run(sim, after_ms);
+    CHECK_OK(sim_resume(sim));
+    sim_run(sim, 1500);
+}
+
+/* Check that all nodes but `gone` live, below a parent, and know the same. */
+static void check_whole(struct sim *sim, uint32_t gone)
+{
+    uint64_t version;
+
+    sim_run(sim, 8 * LIMIT_HEARTBEAT_MS);
+    version = node_table_version(sim_node(sim, 0));
+    for (uint32_t i = 1; i < sim_count(sim); i++) {
+        if (i == gone)
+            continue;
+        CU_ASSERT_FATAL(sim_is_alive(sim, i));
+        CU_ASSERT_NOT_EQUAL(sim_parent(sim, i), SIM_NONE);
+        if (sim_role(sim, i) == NODE_COMMNODE)
+            CU_ASSERT_EQUAL(node_table_version(sim_node(sim, i)), version);
+    }
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_REFUSED), 0);
+}
+
+/* PROTOCOL 23.2, 23.5: the tree waits, in its shape, and goes on. */
+SCENARIO(a_tree_waits, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    sim_send_int(sim, 0, stream, 1);
+    sim_send_all(sim, stream, 3, 6, 1);
+    sim_run(sim, 20);
+    expect_taken(sim, 0, stream, 1, 4);
+    take_over(sim, 20000);
+    check_whole(sim, SIM_NONE);
+    CU_ASSERT_EQUAL(sim_parent(sim, 1), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 2), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 2);
+    CHECK_IS(sim_code(TELL_OPENED), 0);
+    sim_send_int(sim, 0, stream, 2);
+    sim_send_all(sim, stream, 3, 6, 10);
+    sim_run(sim, 50);
+    expect_taken(sim, 0, stream, 2, 40);
+    for (uint32_t rank = 3; rank <= 6; rank++)
+        expect_taken(sim, rank, stream, 2, 2);
+    /* what was on its way may be lost; the next sync is whole again */
+    CHECK_IS(sim_sync_now(sim, stream), 1);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CHECK_OK(sim_shutdown(sim, 0));
+    sim_run(sim, 1000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT(!sim_is_alive(sim, i));
+}
+
+/* PROTOCOL 23.2: without survive_ms all end at once, as ever. */
+SCENARIO(a_tree_does_not_wait, TREE)
+{
+    sim_crash(sim, 0);
+    sim_run(sim, 2000);
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        CU_ASSERT(sim_has_exited(sim, i));
+    CU_ASSERT_EQUAL(sim_records(sim), 0);
+}
+
+/* PROTOCOL 23.2: nobody takes over: all end after survive_ms. */
+SCENARIO(a_tree_waits_in_vain, TREE, SURVIVE)
+{
+    sim_crash(sim, 0);
+    sim_run(sim, 59000);
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        CU_ASSERT(sim_is_alive(sim, i));
+    sim_run(sim, 2000);
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        CU_ASSERT(sim_has_exited(sim, i));
+}
+
+/* PROTOCOL 23.2, 11.1a: a launch that is not finished leaves nothing. */
+TEST(an_unfinished_launch_ends)
+{
+    struct sim *sim = sim_begin(TREE, SURVIVE);
+
+    sim_run(sim, 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_LAUNCHED), 0);
+    sim_crash(sim, 0);
+    CU_ASSERT_EQUAL(sim_records(sim), 0);
+    CHECK_IS(sim_resume(sim), -EBADMSG);
+    sim_run(sim, 1000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT(!sim_is_alive(sim, i));
+    sim_end(sim);
+}
+
+/* PROTOCOL 23.2: the front-end and all its commnodes die at once. */
+SCENARIO(all_near_the_root, "0(1(4,5),2(6,7),3(8,9))", SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    for (uint32_t rank = 0; rank <= 3; rank++)
+        sim_crash(sim, rank);
+    sim_run(sim, 2000);
+    CHECK_OK(sim_resume(sim));
+    sim_run(sim, 3000);
+    for (uint32_t rank = 4; rank <= 9; rank++) {
+        CU_ASSERT(sim_is_alive(sim, rank));
+        CU_ASSERT_EQUAL(sim_parent(sim, rank), 0);
+    }
+    sim_send_int(sim, 0, stream, 7);
+    sim_send_all(sim, stream, 4, 9, 1);
+    sim_run(sim, 100);
+    expect_taken(sim, 0, stream, 1, 6);
+    /* their deaths are found: their children accuse them, or nobody knows */
+    sim_run(sim, 200000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+}
+
+/* PROTOCOL 23.3, 23.9: a packet that is recorded, and of which a part of the
+ * tree has heard nothing, comes to every member once. */
+SCENARIO(what_is_recorded_arrives, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT);
+
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 50);
+    sim_hold(sim, 0, 2, sim_now_ms(sim) + 300);
+    sim_send_int(sim, 0, stream, 2);
+    sim_run(sim, 10);
+    expect_taken(sim, 3, stream, 2, 2);
+    expect_taken(sim, 5, stream, 1, 1);
+    sim_send_int(sim, 0, stream, 3); /* nothing of it is written to a link */
+    take_over(sim, 50);
+    for (uint32_t rank = 3; rank <= 6; rank++)
+        expect_taken(sim, rank, stream, 3, 3);
+    check_whole(sim, SIM_NONE);
+}
+
+/* PROTOCOL 23.3: a control that was recorded is in force, though nobody had
+ * it. */
+SCENARIO(an_opening_goes_on, TREE, SURVIVE)
+{
+    uint32_t stream = 0;
+
+    CHECK_OK(sim_ask_open(sim, &stream, .up_filter = (char[]){"sum"}));
+    take_over(sim, 50);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_OPENED), 1);
+    sim_send_all(sim, stream, 3, 6, 5);
+    sim_run(sim, 50);
+    expect_taken(sim, 0, stream, 1, 20);
+    CU_ASSERT_EQUAL(sim_open_filter(sim, "sum"), stream + 1);
+}
+
+/* PROTOCOL 23.10, 9.1: a recoverable stream's state comes from the orphans. */
+SCENARIO(a_union_is_whole_again, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "int_union", .grow = true);
+
+    for (uint32_t rank = 3; rank <= 6; rank++)
+        sim_send_set(sim, rank, stream, (int)rank);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    take_over(sim, 500);
+    CU_ASSERT(node_is_recoverable(sim_node(sim, 0), stream));
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CHECK_IS(sim_state_now(sim, stream, NULL), 0);
+}
+
+/* PROTOCOL 23.10, 17: a total has everything that each member sent, once; and
+ * that of one that has left. */
+SCENARIO(a_total_is_right_again, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL,
+                                      .sync = COP_DO_NOT_WAIT);
+    int total = 0;
+
+    sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 4, stream, 10);
+    sim_send_int(sim, 5, stream, 100);
+    sim_send_int(sim, 6, stream, 1000);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CHECK_IS(sim_state_now(sim, stream, &total), 0);
+    CU_ASSERT_EQUAL(total, 1111);
+    CHECK_OK(sim_shutdown(sim, 4));
+    sim_run(sim, 500);
+    CU_ASSERT(!sim_is_alive(sim, 4));
+    sim_crash(sim, 0);
+    sim_send_int(sim, 3, stream, 2);
+    sim_run(sim, 300);
+    CHECK_OK(sim_resume(sim));
+    sim_run(sim, 1500);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CHECK_IS(sim_state_now(sim, stream, &total), 0);
+    CU_ASSERT_EQUAL(total, 1113);
+    check_whole(sim, 4);
+}
+
+/* PROTOCOL 23.5: a front-end dies that has adopted one of two children; and the
+ * next one too. */
+SCENARIO(a_second_crash, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+    unsigned before;
+
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 20);
+    sim_crash(sim, 0);
+    sim_run(sim, 500);
+    for (unsigned i = 0; i < 3; i++) {
+        before = sim_told(sim, 1, TELL_NODE_ADOPTED);
+        sim_hold(sim, 2, 0, sim_now_ms(sim) + 1000);
+        CHECK_OK(sim_resume(sim));
+        sim_wait(sim, 1, TELL_NODE_ADOPTED);
+        CU_ASSERT_EQUAL(sim_told(sim, 1, TELL_NODE_ADOPTED), before + 1);
+        sim_crash(sim, 0);
+        sim_run(sim, 1500);
+    }
+    CHECK_OK(sim_resume(sim));
+    sim_run(sim, 1500);
+    sim_send_int(sim, 0, stream, 2);
+    sim_send_all(sim, stream, 3, 6, 10);
+    sim_run(sim, 50);
+    expect_taken(sim, 0, stream, 1, 40);
+    for (uint32_t rank = 3; rank <= 6; rank++)
+        expect_taken(sim, rank, stream, 2, 2);
+    check_whole(sim, SIM_NONE);
+}
+
+/* PROTOCOL 23.2, 11.1: a back-end ends while nobody leads. The commnode that
+ * started it keeps that, and LOST follows the takeover at once. */
+SCENARIO(a_backend_ends_meanwhile, TREE, SURVIVE)
+{
+    sim_crash(sim, 0);
+    sim_run(sim, 200);
+    sim_crash(sim, 5);
+    sim_run(sim, 40000);
+    CHECK_OK(sim_resume(sim));
+    sim_run(sim, 1500);
+    expect_told(sim, BACKEND_LOST, 1, 5);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_SUSPECTED), 0);
+    check_whole(sim, 5);
+}
+
+/* PROTOCOL 11.1, 23.5: one that was lost before the crash stays so. */
+SCENARIO(a_lost_one_stays_lost, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    sim_crash(sim, 5);
+    sim_run(sim, 100);
+    expect_told(sim, BACKEND_LOST, 1, 5);
+    take_over(sim, 500);
+    CU_ASSERT(!ranks_has(node_members(sim_node(sim, 0), stream), 5));
+    sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 4, stream, 1);
+    sim_send_int(sim, 6, stream, 1);
+    sim_run(sim, 50);
+    expect_taken(sim, 0, stream, 1, 3);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 1);
+}
+
+/* PROTOCOL 23.3, 12.3: joiners before and after, and one whose JOIN was on its
+ * way. No rank is given twice. */
+SCENARIO(joiners_keep_their_ranks, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .grow = true);
+    uint32_t first = sim_attach(sim, 1), second, third;
+
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_run(sim, 50);
+    second = sim_attach(sim, 2);
+    sim_run(sim, 3);
+    take_over(sim, 500);
+    third = sim_attach(sim, 0);
+    sim_run(sim, 500);
+    CU_ASSERT_EQUAL(sim_rank(sim, first), 7);
+    CU_ASSERT(sim_is_alive(sim, first));
+    CU_ASSERT_FATAL(sim_is_alive(sim, third));
+    CU_ASSERT(sim_rank(sim, third) > 7);
+    CU_ASSERT(!sim_is_alive(sim, second) ||
+              sim_rank(sim, second) != sim_rank(sim, third));
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    for (uint32_t i = 3; i < sim_count(sim); i++)
+        if (sim_is_alive(sim, i) && sim_role(sim, i) == NODE_BACKEND)
+            sim_send_int(sim, i, stream, 1);
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream),
+                    sim_is_alive(sim, second) ? 7 : 6);
+}
+
+/* PROTOCOL 19, 23.3: a commnode that has joined is known again. */
+SCENARIO(a_joined_commnode_waits_too, TREE, SURVIVE)
+{
+    uint32_t joined = sim_join(sim, 1);
+
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    sim_run(sim, 50);
+    take_over(sim, 500);
+    CU_ASSERT(sim_is_alive(sim, joined));
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_REFUSED), 0);
+    check_whole(sim, SIM_NONE);
+}
+
+/* PROTOCOL 23.11: nodes have seen many rounds and many fan-outs; nobody that
+ * lives is lost. */
+SCENARIO(numbers_go_on, "0(1(4,5),2(6,7),3(8,9))", SURVIVE)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        sim_cut(sim, 1, 4 + (i & 1));
+        sim_run(sim, 1000);
+    }
+    CU_ASSERT(sim_node(sim, 0)->heal.round > 3);
+    take_over(sim, 500);
+    sim_cut(sim, 2, 6);
+    sim_run(sim, 100);
+    CU_ASSERT(sim_told(sim, 0, TELL_NODE_SUSPECTED) > 0);
+    sim_run(sim, 200000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    check_whole(sim, SIM_NONE);
+}
+
+/* PROTOCOL 23.5: CLOSE names a packet that the crashed front-end had in its
+ * filter, and that nobody has seen: the stream closes. */
+SCENARIO(a_closing_stream_closes, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_stream(sim, .down_filter = (char[]){"count"});
+
+    sim_set_filter_ms(sim, 0, 10000);
+    sim_send_int(sim, 0, stream, 1);
+    sim_send_int(sim, 0, stream, 2);
+    CHECK_OK(sim_close(sim, 0, stream));
+    sim_run(sim, 100);
+    CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_CLOSED), 0);
+    sim_set_filter_ms(sim, 0, 0);
+    take_over(sim, 100);
+    for (uint32_t rank = 3; rank <= 6; rank++) {
+        CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_CLOSED), 1);
+        CU_ASSERT_EQUAL(sim_taken(sim, rank, stream), 0);
+    }
+}
+
+/* PROTOCOL 23.10, 5.5: a stream that is not replayable ends, with a word. */
+SCENARIO(a_stream_that_cannot_go_on, TREE, SURVIVE)
+{
+    uint32_t stream =
+        sim_open_stream(sim, .down_filter = (char[]){"int_union"});
+
+    take_over(sim, 100);
+    expect_told(sim, STREAM_FAILED, 1, 0);
+    CU_ASSERT_PTR_NULL(node_members(sim_node(sim, 0), stream));
+    CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_CLOSED), 1);
+}
+
+/* PROTOCOL 23.8: not built: whole waves. */
+SCENARIO(whole_waves_are_refused, TREE, SURVIVE)
+{
+    uint32_t stream;
+
+    CHECK_IS(sim_ask_open(sim, &stream, .kind = STREAM_WAVES), -EOPNOTSUPP);
+}
+
+/* PROTOCOL 23.5: a network that was ended is not taken over. */
+SCENARIO(an_ended_network_stays_so, TREE, SURVIVE)
+{
+    CHECK_OK(sim_shutdown(sim, 0));
+    sim_crash(sim, 0);
+    CHECK_IS(sim_resume(sim), -ESHUTDOWN);
+    sim_run(sim, 61000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT(!sim_is_alive(sim, i));
+}
+
+/* ---- at random ---- */
+
+#define RANDOM_TREE "0(1(4,5),2(6,7),3(8,9))"
+#define RANDOM_END  10
+
+/* Check that each back-end that lives has all `sent` packets, in order: its last
+ * value is their number, and it has taken so many. */
+static void check_sent(struct sim *sim, uint32_t stream, unsigned sent)
+{
+    for (uint32_t rank = 4; rank < RANDOM_END; rank++)
+        if (sim_is_alive(sim, rank))
+            expect_taken(sim, rank, stream, sent, (int)sent);
+}
+
+/* Send the set of `rank` alone, now or as soon as there is credit. */
+static void post_set(struct sim *sim, uint32_t rank, uint32_t stream)
+{
+    struct payload *payload = NULL;
+    int32_t value = (int32_t)rank;
+
+    CHECK_OK(packet_pack(&payload, "%ad", &value, UINT32_C(1)));
+    sim_post(sim, rank, stream, 100, payload);
+}
+
+/* One world: packets go both ways while front-ends crash, and a commnode. */
+static void play_random(uint64_t seed)
+{
+    struct sim *sim = sim_launch(RANDOM_TREE, SURVIVE, .seed = seed,
+                                 .delay_min_ms = 1, .delay_max_ms = 8);
+    struct random random = {0};
+    uint32_t down, total, set;
+    unsigned sent = 0;
+    int truth = 0, value = 0;
+
+    random_seed(&random, seed);
+    down = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT);
+    total = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL,
+                            .sync = COP_DO_NOT_WAIT);
+    set = sim_open_filter(sim, "int_union");
+    for (unsigned round = 0; round < 6; round++) {
+        for (uint64_t i = random_between(&random, 0, 4); i > 0; i--) {
+            uint32_t rank = (uint32_t)random_between(&random, 4, 9);
+
+            sim_send_int(sim, 0, down, (int)++sent);
+            sim_post_int(sim, rank, total, 1);
+            post_set(sim, rank, set);
+            truth++;
+            sim_run(sim, random_between(&random, 0, 5));
+        }
+        if (round == 2 && random_between(&random, 0, 1))
+            sim_kill_at(sim, 2, random_between(&random, 0, 400));
+        sim_crash(sim, 0);
+        sim_run(sim, random_between(&random, 0, 1200));
+        CHECK_OK(sim_resume(sim));
+        sim_run(sim, random_between(&random, 0, 600));
+    }
+    sim_run(sim, 5000);
+    check_sent(sim, down, sent);
+    CHECK_IS(sim_sync_now(sim, total), 0);
+    CHECK_IS(sim_state_now(sim, total, &value), 0);
+    CU_ASSERT_EQUAL(value, truth);
+    CHECK_IS(sim_sync_now(sim, set), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_REFUSED), 0);
+    CHECK_OK(sim_shutdown(sim, 0));
+    sim_run(sim, 2000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT(!sim_is_alive(sim, i));
+    sim_end(sim);
+}
+
+/* PROTOCOL 23: six crashes of front-ends in each world. Each packet comes once,
+ * a total has each number once, and nobody is lost. */
+TEST(many_crashes_at_random)
+{
+    const char *seeds = getenv("SEEDS");
+    uint64_t count = seeds ? strtoull(seeds, NULL, 10) : 60;
+
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        unsigned before = CU_get_number_of_failures();
+
+        play_random(seed);
+        if (CU_get_number_of_failures() > before)
+            printf("\nseed %llu\n", (unsigned long long)seed);
+    }
+}
