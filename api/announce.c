@@ -45,6 +45,8 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_VIEW;
     case TELL_REPLACE_FAILED:
         return COP_EVENT_REPLACE_FAILED;
+    case TELL_JOURNAL_FAILED:
+        return COP_EVENT_JOURNAL_FAILED;
     case TELL_LAUNCHED:
     case TELL_LAUNCH_FAILED:
     case TELL_OPENED:

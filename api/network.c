@@ -279,6 +279,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_VIEW:
     case TELL_REPLACE_FAILED:
     case TELL_MOVE_FAILED:
+    case TELL_JOURNAL_FAILED:
         break;
     }
     announce(network, news);

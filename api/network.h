@@ -62,6 +62,10 @@ int network_new(struct cop_network **out,
 /* Free the network without a shutdown: kills what still runs. NULL is fine. */
 void network_free(struct cop_network *network);
 
+/* Front-end: make the communicator of all back-ends. Returns 0, or -ENOMEM with a
+ * sentence. */
+int network_make_everyone(struct cop_network *network, struct cop_error *error);
+
 /* Take the lock. Returns 0, or -EPERM in a forked child. */
 int network_enter(struct cop_network *network);
 void network_leave(struct cop_network *network);

@@ -54,6 +54,7 @@ static bool is_repeated(enum cop_event_type type)
     case COP_EVENT_STREAM_OPENED:
     case COP_EVENT_STREAM_CLOSED:
     case COP_EVENT_STREAM_FAILED:
+    case COP_EVENT_JOURNAL_FAILED:
     case COP_EVENT_ENDED:
         return false;
     }

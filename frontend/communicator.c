@@ -115,3 +115,13 @@ uint32_t cop_communicator_rank(const struct cop_communicator *communicator,
     ranks_fini(&members);
     return rank;
 }
+
+int network_make_everyone(struct cop_network *network, struct cop_error *error)
+{
+    network->everyone = calloc(1, sizeof(*network->everyone));
+    if (!network->everyone)
+        return cop_error_set(error, -ENOMEM, "out of memory");
+    network->everyone->network = network;
+    network->everyone->is_everyone = true;
+    return 0;
+}

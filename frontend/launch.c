@@ -231,19 +231,22 @@ static int write_session(struct cop_network *network,
 }
 
 static int start_and_wait(struct cop_network *network,
-                          const char *session_path,
+                          const struct cop_launch *launch,
                           char **absent,
                           struct cop_error *error)
 {
+    const char *session_path = launch->session_path;
     int r;
 
     r = network_enter(network);
     if (r < 0)
         return cop_error_set(error, r, "this process was forked meanwhile");
-    r = driver_start(network->driver);
-    if (r < 0)
+    r = launch->journal_path
+            ? driver_keep_journal(network->driver, launch->journal_path, error)
+            : 0;
+    if (r == 0 && (r = driver_start(network->driver)) < 0)
         cop_error_set(error, r, "cannot start: %s", strerror(-r));
-    else
+    if (r == 0)
         r = wait_launched(network, absent, error);
     if (r == 0 && session_path)
         r = write_session(network, session_path, error);
@@ -272,14 +275,12 @@ static int launch_once(struct cop_network **out,
     r = network_new(&network, bootstrap, error);
     if (r < 0)
         return r;
-    network->everyone = calloc(1, sizeof(*network->everyone));
-    if (!network->everyone) {
+    r = network_make_everyone(network, error);
+    if (r < 0) {
         network_free(network);
-        return cop_error_set(error, -ENOMEM, "out of memory");
+        return r;
     }
-    network->everyone->network = network;
-    network->everyone->is_everyone = true;
-    r = start_and_wait(network, launch->session_path, &more, error);
+    r = start_and_wait(network, launch, &more, error);
     if (r == 0) {
         *out = network;
         return 0;

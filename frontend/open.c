@@ -123,6 +123,12 @@ static int open_stream(struct cop_stream **out,
     r = driver_step(network->driver, &event, &id);
     if (r == -ENOTCONN)
         return cop_error_set(error, r, "the network has ended");
+    if (r == -EOPNOTSUPP)
+        return cop_error_set(
+            error, r,
+            "COP_GUARANTEE_WAVES is not there yet in a network "
+            "with survive_ms: use COP_GUARANTEE_TOTAL, or "
+            "launch without survive_ms");
     if (r < 0)
         return cop_error_set(error, r, "cannot open a stream: %s",
                              strerror(-r));

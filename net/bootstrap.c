@@ -42,6 +42,7 @@ enum number {
     NUMBER_PORT_LOW,
     NUMBER_PORT_COUNT,
     NUMBER_PLACE,
+    NUMBER_SURVIVE,
     NUMBER_TIMES, /* the first of TIME_COUNT */
 };
 
@@ -343,11 +344,8 @@ int bootstrap_launch(struct bootstrap **out,
     bootstrap->views = launch->views;
     bootstrap->missing = launch->missing;
     bootstrap->assembled = launcher->is_assembling;
-    if (bootstrap->assembled)
-        bootstrap->ports =
-            (struct ports){PORTS_ASSEMBLED_LOW, PORTS_ASSEMBLED_COUNT};
-    if (launch->ports)
-        ports_read(&bootstrap->ports, launch->ports);
+    bootstrap->survive_ms = launch->survive_ms;
+    options_ports(&bootstrap->ports, launch);
     bootstrap->parent_rank = RANK_NONE;
     bootstrap->times = launch->times;
     if (launch->reconfiguration)
@@ -439,6 +437,7 @@ static int bootstrap_pack(const struct bootstrap *bootstrap,
         [NUMBER_PORT_LOW] = bootstrap->ports.low,
         [NUMBER_PORT_COUNT] = bootstrap->ports.count,
         [NUMBER_PLACE] = bootstrap->place,
+        [NUMBER_SURVIVE] = bootstrap->survive_ms,
     };
     const char *strings[STRING_COUNT];
     const char *none[] = {NULL};
@@ -582,6 +581,7 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     bootstrap->ports.low = numbers[NUMBER_PORT_LOW];
     bootstrap->ports.count = numbers[NUMBER_PORT_COUNT];
     bootstrap->place = numbers[NUMBER_PLACE];
+    bootstrap->survive_ms = numbers[NUMBER_SURVIVE];
     bootstrap->allow_injection = numbers[NUMBER_ALLOW_INJECTION] != 0;
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
     bootstrap->algorithm = numbers[NUMBER_ALGORITHM];

@@ -220,6 +220,8 @@ static void on_forked(void *arg)
     struct driver *driver = arg;
 
     driver_links_abandon(driver);
+    if (driver->journal)
+        journal_abandon(driver->journal);
     if (driver->children)
         children_abandon(driver->children);
     if (driver->bootstrap && driver->bootstrap->fd >= 0) {
@@ -327,6 +329,8 @@ static void finish(struct driver *driver)
     driver->ended = true;
     children_dismiss(driver->children);
     helm_wait(driver->helm, are_links_closed, driver, LINGER_MS);
+    if (driver->detached)
+        children_disown(driver->children);
     helm_wait(driver->helm, have_children_ended, driver, LINGER_MS);
     children_kill(driver->children);
     helm_wait(driver->helm, have_children_ended, driver, KILLED_MS);
@@ -346,6 +350,7 @@ void driver_free(struct driver *driver)
         ev_io_stop(helm_loop(driver->helm), &driver->starter);
         driver_links_log_refusals(driver, UINT64_MAX);
     }
+    driver_journal_free(driver);
     driver_call_free(driver);
     children_free(driver->children);
     driver_links_free(driver);

@@ -103,6 +103,27 @@ void driver_free(struct driver *driver);
  * result. Lock held. Returns 0 or -ENOMEM. */
 int driver_start(struct driver *driver);
 
+struct journal; /* net/journal.h */
+
+/* Front-end, before driver_start(): keep a journal at `path` (PROTOCOL 23.3). It is
+ * removed with the driver, unless that was detached. Returns 0, or as
+ * journal_create() with a sentence. Lock held. */
+int driver_keep_journal(struct driver *driver,
+                        const char *path,
+                        struct cop_error *error);
+
+/* Front-end, in the place of driver_start(): take over the network of `journal`,
+ * which is taken also on error. The bootstrap has `resumes`. Returns 0, or with a
+ * sentence -EBADMSG, -ESHUTDOWN or -ENOMEM. Lock held. */
+int driver_take_over(struct driver *driver,
+                     struct journal *journal,
+                     struct cop_error *error);
+
+/* Front-end: leave the tree, which waits for another front-end. Then free the
+ * driver. Returns 0; -EPERM without a journal; -ENOTCONN after the end. Lock
+ * held. */
+int driver_detach(struct driver *driver);
+
 /* Take the lock. Returns 0, or -EPERM in a forked child: then the lock is not
  * held, and only driver_free() may be called. */
 int driver_lock(struct driver *driver);

@@ -55,7 +55,8 @@ void driver_call_ask(struct driver *driver, struct action *action)
     call->incarnation = (uint32_t)action->sequence;
     call->wanted = true;
     call->adoption = true;
-    call->orphaned = action->type == ACTION_DIAL;
+    call->knocks = action->type == ACTION_KNOCK;
+    call->orphaned = !call->knocks || driver->bootstrap->role != NODE_FRONTEND;
     driver_changed(driver);
 }
 
@@ -163,7 +164,7 @@ static void on_dialed(void *arg, int fd, const char *text)
     if (fd >= 0 && may_be_another(driver))
         connections_be_patient(driver->links.connections,
                                patience_ms / STRANGER_PART);
-    if (fd >= 0 && driver->bootstrap->role == NODE_FRONTEND) {
+    if (fd >= 0 && driver->call.knocks) {
         close(fd); /* it listens: that was the question (PROTOCOL 6.8) */
         r = -EISCONN;
         text = "it listens";

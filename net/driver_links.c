@@ -119,10 +119,12 @@ void driver_links_log_refusals(struct driver *driver, uint64_t now_ms)
 /* ---- callbacks of the connections ---- */
 
 /* Whether we accept connections. A front-end that has ended tells each caller
- * so, for example a child that was stopped until now (PROTOCOL 11.4). */
+ * so, for example a child that was stopped until now (PROTOCOL 11.4); not one
+ * that has left its tree to another (PROTOCOL 23.2). */
 static bool is_answering(const struct driver *driver)
 {
-    return !driver->ended || driver->bootstrap->role == NODE_FRONTEND;
+    return !driver->ended ||
+           (driver->bootstrap->role == NODE_FRONTEND && !driver->detached);
 }
 
 static void refuse_link(struct driver *driver, struct connection *connection)

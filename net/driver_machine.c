@@ -60,11 +60,13 @@ int driver_machine_make(struct driver *driver, const char *address)
         .missing = bootstrap->missing,
         .times = bootstrap->times,
         .algorithm = bootstrap->algorithm,
+        .survive_ms = bootstrap->survive_ms,
+        .resumes = bootstrap->resumes,
     };
     struct node_child *below = NULL;
     int r;
 
-    if (subtree) {
+    if (subtree && !bootstrap->resumes) {
         r = list_below(bootstrap, &below);
         if (r < 0)
             return r;
@@ -147,7 +149,7 @@ bool driver_machine_is_ending(const struct driver *driver)
            actions->list[actions->count - 1].type == ACTION_EXIT;
 }
 
-static void tell_shell(struct driver *driver, const struct action *action)
+void driver_tell(struct driver *driver, const struct action *action)
 {
     driver_changed(driver);
     if (action->tell == TELL_NODE_ADOPTED &&
@@ -219,8 +221,10 @@ static void carry_out(struct driver *driver, struct action *action)
     case ACTION_KILL:
         children_end(driver->children, action->rank);
         break;
-    case ACTION_SEND:   /* see carry_out_all() */
-    case ACTION_RECORD: /* not built: no network is launched with survive_ms */
+    case ACTION_SEND: /* see carry_out_all() */
+        break;
+    case ACTION_RECORD:
+        driver_record(driver, &action->frame);
         break;
     case ACTION_CLOSE:
         driver_links_close(driver, action->link);
@@ -255,7 +259,7 @@ static void carry_out(struct driver *driver, struct action *action)
         action->frame.payload = NULL;
         break;
     case ACTION_TELL:
-        tell_shell(driver, action);
+        driver_tell(driver, action);
         break;
     case ACTION_INJECT:
         driver_log(driver, "INJECT", "kind %d", action->code);

@@ -8,6 +8,7 @@
 #include "net/driver.h"
 #include "net/filter_calls.h"
 #include "net/helm.h"
+#include "net/journal.h"
 #include "net/refusals.h"
 
 /* One link; its index is the machine's number for it. */
@@ -38,6 +39,7 @@ struct driver_call {
     uint32_t tries;
     bool wanted;   /* to begin in the next turn */
     bool adoption; /* requested by the machine */
+    bool knocks;   /* only to see whether it listens (PROTOCOL 6.8) */
     bool orphaned; /* the machine is looking for a parent */
 };
 
@@ -61,15 +63,17 @@ struct driver {
     struct driver_call call;
     struct filter_calls filters;
     struct children *children;
-    ev_io starter;        /* the socket to the starting process, until we are
+    struct journal *journal; /* of a front-end, or NULL */
+    ev_io starter;           /* the socket to the starting process, until we are
                          accepted */
-    uint64_t next_ms;     /* when the polling thread must look again */
-    uint64_t age_ms;      /* when to age kept memory again */
-    uint64_t abort_ms;    /* when to abort: a filter call hangs; 0: not */
-    uint64_t call_end_ms; /* when to give up a call that runs at the end */
-    bool fresh;           /* nothing was flushed since a thread last waited */
-    bool changed;         /* a waiting thread's condition may be true */
+    uint64_t next_ms;        /* when the polling thread must look again */
+    uint64_t age_ms;         /* when to age kept memory again */
+    uint64_t abort_ms;       /* when to abort: a filter call hangs; 0: not */
+    uint64_t call_end_ms;    /* when to give up a call that runs at the end */
+    bool fresh;   /* nothing was flushed since a thread last waited */
+    bool changed; /* a waiting thread's condition may be true */
     bool ended;
+    bool detached; /* the tree goes on without this node */
     int error;
 };
 
@@ -111,6 +115,18 @@ uint64_t driver_machine_deadline_ms(struct driver *driver);
 
 /* Whether the last pending action is the node's end. */
 bool driver_machine_is_ending(const struct driver *driver);
+
+/* Give news to the shell. */
+void driver_tell(struct driver *driver, const struct action *action);
+
+/* ---- driver_journal.c ---- */
+
+/* Write one record of the node, which is borrowed; nothing without a journal. */
+void driver_record(struct driver *driver, const struct frame *frame);
+
+/* The network has ended, or goes on without this node: remove the journal, or
+ * leave it for the next front-end. */
+void driver_journal_free(struct driver *driver);
 
 /* ---- driver_links.c ---- */
 

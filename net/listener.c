@@ -91,7 +91,7 @@ static void await_hello(int fd)
 /* Bind to `address` and listen. Returns a socket or an error. */
 static int bind_to(const struct sockaddr *address, socklen_t len)
 {
-    int off = 0;
+    int off = 0, on = 1;
     int fd;
     int r;
 
@@ -101,6 +101,9 @@ static int bind_to(const struct sockaddr *address, socklen_t len)
         return -errno;
     if (address->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    /* A front-end that takes over gets this port only if both sockets have this
+     * option. Two that listen at once still cannot have one port. */
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (bind(fd, address, len) < 0 || listen(fd, SOMAXCONN) < 0) {
         r = -errno;
         close(fd);

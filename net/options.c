@@ -2,6 +2,7 @@
 #include "net/options.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #include "topology/adopter.h"
 #include "topology/hostlist.h"
 #include "topology/topology.h"
+
+/* The longest time that nodes may be told to wait for a front-end. */
+#define SURVIVE_MAX_MS UINT32_C(86400000)
 
 const struct launcher *options_launcher(const struct cop_launch *launch,
                                         struct cop_error *error)
@@ -103,6 +107,29 @@ static int check_replace(const struct cop_launch *launch,
     return 0;
 }
 
+/* Check what is to survive the front-end. */
+static int check_survive(const struct cop_launch *launch,
+                         struct cop_error *error)
+{
+    if (!launch->journal_path != (launch->survive_ms == 0))
+        return cop_error_set(error, -EINVAL,
+                             "survive_ms and journal_path are given together, "
+                             "or neither");
+    if (launch->survive_ms > SURVIVE_MAX_MS)
+        return cop_error_set(error, -EINVAL,
+                             "survive_ms is %u; it is at most a day, %u",
+                             launch->survive_ms, SURVIVE_MAX_MS);
+    if (launch->survive_ms > 0 && !options_launcher(launch, NULL)->is_local)
+        return cop_error_set(error, -EOPNOTSUPP,
+                             "survive_ms: launcher \"%s\" cannot do that yet; "
+                             "\"local\" can",
+                             options_launcher(launch, NULL)->name);
+    if (launch->survive_ms > 0 && (launch->views || launch->replace > 0))
+        return cop_error_set(error, -EOPNOTSUPP,
+                             "survive_ms cannot go with views or replace yet");
+    return 0;
+}
+
 int options_check(const struct cop_launch *launch,
                   const struct topology *topology,
                   struct cop_error *error)
@@ -140,12 +167,28 @@ int options_check(const struct cop_launch *launch,
     r = check_start(launch, error);
     if (r == 0)
         r = check_replace(launch, error);
+    if (r == 0)
+        r = check_survive(launch, error);
     if (r < 0)
         return r;
     if (launch->ssh_argv && !launch->ssh_argv[0])
         return cop_error_set(
             error, -EINVAL, "ssh_argv is empty: name a command, or leave NULL");
     return check_hosts(launch, topology, error);
+}
+
+void options_ports(struct ports *out, const struct cop_launch *launch)
+{
+    *out = (struct ports){0};
+    if (launch->ports) {
+        ports_read(out, launch->ports);
+    } else if (options_launcher(launch, NULL)->is_assembling) {
+        *out = (struct ports){PORTS_ASSEMBLED_LOW, PORTS_ASSEMBLED_COUNT};
+    } else if (launch->survive_ms > 0) {
+        /* one to come back to, at which no other network begins to search */
+        out->count = PORTS_ASSEMBLED_COUNT / 2;
+        out->low = PORTS_ASSEMBLED_LOW + randombytes_uniform(out->count);
+    }
 }
 
 int options_spares(char ***out,

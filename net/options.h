@@ -4,6 +4,7 @@
 #include <coppice/coppice.h>
 
 #include "net/launcher.h"
+#include "net/ports.h"
 
 struct topology;
 
@@ -17,6 +18,9 @@ const struct launcher *options_launcher(const struct cop_launch *launch,
 int options_check(const struct cop_launch *launch,
                   const struct topology *topology,
                   struct cop_error *error);
+
+/* The ports on which the nodes of `launch`, which was checked, listen. */
+void options_ports(struct ports *out, const struct cop_launch *launch);
 
 /* Read the hosts `launch->spares` into words that end in NULL, for words_free().
  * Without a launcher all nodes run on this machine. Returns 0, or -EINVAL, -E2BIG

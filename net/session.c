@@ -9,6 +9,7 @@
  *     filters DIRECTORY:DIRECTORY
  *     reconfiguration NAME                       (else NHI-WM)
  *     injection allowed                          (or no such line)
+ *     survive MILLISECONDS                       (or no such line)
  *     host NAME                                  (of the nodes that follow)
  *     node RANK ADDRESS PORT ADDRESS PORT ...    (one line for each live node)
  *     end */
@@ -70,6 +71,8 @@ static void write_lines(FILE *file,
     fprintf(file, "reconfiguration %s\n", adopter_name(frontend->algorithm));
     if (frontend->allow_injection)
         fprintf(file, "injection allowed\n");
+    if (frontend->survive_ms > 0)
+        fprintf(file, "survive %u\n", frontend->survive_ms);
     for (size_t i = 0; node_internal(node, i, &rank, &address); i++) {
         if (node_has_failed(node, rank))
             continue;
@@ -313,6 +316,8 @@ static bool read_line(struct reading *reading, char *line)
         bootstrap->allow_injection = strcmp(rest, "allowed") == 0;
         return bootstrap->allow_injection;
     }
+    if (strcmp(line, "survive") == 0)
+        return sscanf(rest, "%u", &bootstrap->survive_ms) == 1;
     if (strcmp(line, "filters") == 0 && !bootstrap->filter_path) {
         bootstrap->filter_path = strdup(rest);
         return bootstrap->filter_path != NULL;

@@ -429,6 +429,8 @@ static void link_down(struct node *node, const struct event *event)
     struct peer *peer =
         event->link < node->link_count ? node->links[event->link] : NULL;
 
+    if (observer_link_down(node, event))
+        return;
     if (peer && peer->life.state != LINK_CLOSED)
         node_lose(node, peer,
                   event->text ? event->text : "the connection ended",
@@ -480,8 +482,7 @@ static int dispatch_event(struct node *node, const struct event *event)
             intake_link_up(node, event);
         return 0;
     case EVENT_LINK_DOWN:
-        if (!observer_link_down(node, event))
-            link_down(node, event);
+        link_down(node, event);
         return 0;
     case EVENT_FRAME:
         if (node->status.observer_count == 0 || !observer_frame(node, event))
@@ -527,6 +528,7 @@ static int dispatch_event(struct node *node, const struct event *event)
     case EVENT_SYNC:
     case EVENT_ENDING:
     case EVENT_SHUTDOWN:
+    case EVENT_DETACH:
     case EVENT_MOVE:
         break;
     }

@@ -184,6 +184,8 @@ enum event_type {
                          at once */
     EVENT_MOVE,       /* rank, parent: have that commnode move below that node
                          (18.1). A commnode moves itself: for searches */
+    EVENT_DETACH,     /* front-end: leave the tree, which waits for another
+                         front-end (23.2) */
 };
 
 struct event {
@@ -303,6 +305,8 @@ enum tell_type {
     TELL_FILTER_ERROR,   /* rank, stream, text */
     TELL_STREAM_FAILED,  /* rank, stream, text: why it has ended (11.5) */
     TELL_NODE_REFUSED,   /* rank, text: it broke the protocol */
+    TELL_JOURNAL_FAILED, /* front-end: text: records are lost. Of the driver, not
+                            of the node */
     TELL_ENDED,          /* text: no more news follows. code 1: a back-end has
                             left, with everything accepted (11.6) */
 };

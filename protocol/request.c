@@ -224,6 +224,16 @@ static int request_shutdown(struct node *node)
     return 0;
 }
 
+static int request_detach(struct node *node)
+{
+    if (node->role != NODE_FRONTEND || node->survive_ms == 0)
+        return -EPERM;
+    if (!node->launched || node->ending)
+        return -ENOTCONN;
+    launch_detach(node);
+    return 0;
+}
+
 static int request_ending(struct node *node)
 {
     if (node->role != NODE_FRONTEND)
@@ -280,6 +290,8 @@ int request_step(struct node *node, const struct event *event)
         return request_ending(node);
     case EVENT_SHUTDOWN:
         return request_shutdown(node);
+    case EVENT_DETACH:
+        return request_detach(node);
     case EVENT_MOVE:
         if (node->role == NODE_COMMNODE)
             move_begin(node, event->parent, 0);

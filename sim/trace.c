@@ -23,6 +23,7 @@ static const char *const tell_names[] = {
     [TELL_OPENED] = "opened",
     [TELL_SYNCED] = "synced",
     [TELL_LOSSY] = "lossy",
+    [TELL_JOURNAL_FAILED] = "journal failed",
     [TELL_STATE] = "state",
     [TELL_REDO] = "redo",
     [TELL_VIEW] = "view",
@@ -425,6 +426,7 @@ void world_trace_tell(struct sim *sim,
         break;
     case TELL_LAUNCHED:
     case TELL_LAUNCH_FAILED:
+    case TELL_JOURNAL_FAILED:
     case TELL_ENDED:
         break;
     }

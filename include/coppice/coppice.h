@@ -86,7 +86,8 @@ struct cop_launch {
     const char *networks;       /* CIDRs, comma-separated; NULL: all */
     const char *ports;          /* "LOW-HIGH": nodes listen on these only, as a
                                    firewall lets them; NULL: any port, but with
-                                   `start_argv` or "slurm" 20000-31999 */
+                                   `start_argv`, "slurm" or `survive_ms`
+                                   20000-31999 */
     const char *session_path;   /* write a session file here, mode 0600; it
                                    stays until the tool removes it */
     enum cop_missing missing;   /* COP_MISSING_FAIL unless set */
@@ -102,19 +103,35 @@ struct cop_launch {
     bool views;                 /* number the sets of nodes that are in: see
                    cop_network_view(). One packet more goes down for each change
                    of the set */
-    uint32_t replace;   /* how often the front-end may start a commnode in the
+    uint32_t replace;    /* how often the front-end may start a commnode in the
                            place of one that is lost: see
                            COP_EVENT_REPLACE_FAILED. Not with "slurm" and
                            "command". 0: never */
-    const char *spares; /* host list: where, in turn, if the host of the lost
+    const char *spares;  /* host list: where, in turn, if the host of the lost
                            commnode does not answer or cannot start another one.
                            NULL: on that host only */
-    bool keep_shape; /* move nodes back to where they were at launch, below
+    bool keep_shape;     /* move nodes back to where they were at launch, below
                            the commnode that has the place of their parent. Each
                            move costs what cop_network_move() costs, and undoes
                            such a call */
+    uint32_t survive_ms; /* how long the nodes wait for another front-end
+                                 when this one crashes: see cop_network_resume().
+                                 At most a day; with `journal_path` and launcher
+                                 "local" only. 0: they end with it */
+    const char *journal_path; /* a file, mode 0600, that does not exist yet:
+                                 what another front-end needs is kept there. It
+                                 is removed when this one ends in order */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
+
+/* How a front-end takes a network over. */
+struct cop_resume {
+    size_t size;
+    const char *journal_path; /* as at the launch */
+    const char *session_path; /* write a session file here; NULL: none */
+    uint32_t timeout_ms;      /* how long to wait for the tree; 0: 10 s */
+};
+#define COP_RESUME_INIT COP_INIT(cop_resume)
 
 /* How a back-end joins. */
 struct cop_join {
@@ -284,6 +301,9 @@ enum cop_event_type {
     COP_EVENT_MOVE_FAILED, /* `rank` has not moved below `parent`: `text` says
                                  why. It keeps the parent that it had, or, if it
                                  has lost that, finds another one */
+    COP_EVENT_JOURNAL_FAILED, /* the journal cannot be written and is removed:
+                                 cop_network_resume() cannot take this network
+                                 over any more. `text` says why */
 };
 
 /* The duration of an orphan's recovery, in microseconds of its own clock: the
@@ -504,6 +524,40 @@ COP_API int cop_network_view(struct cop_network *network,
 COP_API int cop_network_move(struct cop_network *network,
                              uint32_t rank,
                              uint32_t parent);
+
+/* Take over the network of a front-end that has crashed, on the same host
+ * (PROTOCOL 23). Its nodes wait for `survive_ms`. The streams that were open are
+ * open again: cop_network_next_stream() lists them.
+ *
+ * A packet for which a send had returned 0 comes to every member once; if the
+ * tool crashed within a millisecond of that, it may be missing. On streams of
+ * totals nothing is lost; with COP_GUARANTEE_COMPENSATION, nothing that living
+ * members have sent. On other streams what was on its way up is lost, and the
+ * next sync returns 1. Streams with COP_GUARANTEE_WAVES cannot be opened in such a
+ * network. A stream whose downstream filter is not one to one fails
+ * (COP_EVENT_STREAM_FAILED).
+ *
+ * Returns 0 when all back-ends have a path, or after `timeout_ms`: others may come
+ * later, or are given up. With a sentence in `error`: -EBUSY if the front-end of
+ * the journal still runs, -ENOENT if there is no journal, -EBADMSG if it is
+ * damaged, or the launch was not finished, -ESHUTDOWN if its network was ended,
+ * -EPERM if the file is not a regular one of this user alone, -EADDRINUSE if
+ * another process has the port, -EINVAL, -ENOMEM. The journal stays after an
+ * error. */
+COP_API int cop_network_resume(struct cop_network **out,
+                               const struct cop_resume *resume,
+                               struct cop_error *error);
+
+/* Leave the tree as a crash would, and free `network`: its nodes wait for
+ * cop_network_resume(), which another version of the tool may call. Returns 0; -EPERM
+ * without `journal_path`, or in a forked child; -ENOTCONN if the network has ended or
+ * is being ended. After an error `network` is still there. */
+COP_API int cop_network_detach(struct cop_network *network);
+
+/* Front-end: the open stream with the next number after that of `previous`, or
+ * the first one if `previous` is NULL; NULL if there is none. */
+COP_API struct cop_stream *cop_network_next_stream(
+    struct cop_network *network, const struct cop_stream *previous);
 
 /* The stream with number `id`, as in an event; NULL if there is none (any
  * more). Borrowed from the network. */

@@ -319,6 +319,8 @@ static void take_over_stream(struct node *node, struct stream *stream)
     stream->root->open_deadline_ms = node->now_ms + node->times.open_timeout_ms;
     stream->root->skips = true;
     node_act(node, ACTION_LOAD)->definition = &stream->definition;
+    if (stream->closing)
+        node_tell(node, TELL_CLOSED, 0, stream->definition.id, NULL);
 }
 
 /* Children of rank 0 that died while nobody led have no record. */

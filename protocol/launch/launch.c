@@ -486,7 +486,8 @@ static void exit_node(struct node *node, int code, const char *text)
     node_act(node, ACTION_EXIT)->code = code;
 }
 
-void launch_break(struct node *node, const char *text)
+/* Close all links without a word. */
+static void close_links(struct node *node)
 {
     for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
@@ -496,7 +497,18 @@ void launch_break(struct node *node, const char *text)
         link_close(&peer->life);
         node_act(node, ACTION_CLOSE)->link = peer->link;
     }
+}
+
+void launch_break(struct node *node, const char *text)
+{
+    close_links(node);
     exit_node(node, -ETIMEDOUT, text);
+}
+
+void launch_detach(struct node *node)
+{
+    close_links(node);
+    exit_node(node, 0, "the front-end has left its tree to another one");
 }
 
 /* Send GOODBYE. At the end it names the nodes below that are astray (11.4). */

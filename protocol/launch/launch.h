@@ -136,6 +136,9 @@ void launch_end(struct node *node, const char *text);
  * that the children look for other parents (5.1). */
 void launch_break(struct node *node, const char *text);
 
+/* End this front-end without END, so that its tree waits for another one (23.2). */
+void launch_detach(struct node *node);
+
 /* Handle GOODBYE. `frame` is borrowed. Returns 0 or an error as in intake.c. */
 int launch_goodbye(struct node *node,
                    struct peer *peer,

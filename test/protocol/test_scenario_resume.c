@@ -2,9 +2,11 @@
  * (PROTOCOL 23). */
 #include "test/sim/scenario.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "protocol/state.h"
+#include "sim/world.h"
 
 #define TREE    "0(1(3,4),2(5,6))"
 #define SURVIVE .survive_ms = 60000
@@ -382,6 +384,95 @@ SCENARIO(an_ended_network_stays_so, TREE, SURVIVE)
     sim_run(sim, 61000);
     for (uint32_t i = 0; i < sim_count(sim); i++)
         CU_ASSERT(!sim_is_alive(sim, i));
+}
+
+/* ---- bytes of a file are hostile ---- */
+
+/* Change one bit of a record, in its header or its payload. */
+static void damage(struct frame *frame, struct random *random)
+{
+    uint64_t bit = random_between(random, 0, 31);
+    struct payload *copy = NULL;
+
+    switch (random_between(random, 0, 7)) {
+    case 0:
+        frame->type ^= (uint8_t)(1U << (bit & 7));
+        return;
+    case 1:
+        frame->stream ^= 1U << bit;
+        return;
+    case 2:
+        frame->number ^= UINT64_C(1) << bit;
+        return;
+    case 3:
+        frame->flags ^= (uint8_t)(1U << (bit & 7));
+        return;
+    case 4:
+        frame->tag ^= 1 << (bit & 7);
+        return;
+    case 5:
+        frame->origin ^= 1U << bit;
+        return;
+    default:
+        break;
+    }
+    if (!frame->payload)
+        return;
+    CHECK_OK(payload_new(&copy, frame->payload->len));
+    memcpy(copy->bytes, frame->payload->bytes, copy->len);
+    copy->bytes[random_between(random, 0, copy->len - 1)] ^=
+        (unsigned char)(1U << (bit & 7));
+    frame_fini(frame);
+    frame->payload = copy;
+}
+
+/* PROTOCOL 23.5: a record with a wrong bit, or one that is missing, is taken or
+ * refused, and does no harm. */
+SCENARIO(damaged_records_do_no_harm, TREE, SURVIVE)
+{
+    uint32_t plain = sim_open_filter(sim, "sum", .grow = true);
+    uint32_t total = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL,
+                                     .sync = COP_DO_NOT_WAIT);
+    struct random random = {0};
+    unsigned refused = 0;
+    size_t count;
+
+    random_seed(&random, 1);
+    sim_attach(sim, 1);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    CHECK_OK(sim_parameters(sim, plain, "%d", 1));
+    for (int i = 0; i < 4; i++)
+        sim_send_int(sim, 0, plain, i);
+    sim_send_int(sim, 5, total, 7);
+    CHECK_IS(sim_sync_now(sim, total), 0);
+    CHECK_OK(sim_shutdown(sim, 5));
+    sim_crash(sim, 6);
+    sim_run(sim, 500);
+    CHECK_OK(sim_close(sim, 0, total));
+    sim_run(sim, 2000);
+    sim_crash(sim, 0);
+    count = sim_records(sim);
+    CU_ASSERT(count > 12);
+    for (unsigned i = 0; i < 3000; i++) {
+        size_t at = (size_t)random_between(&random, 0, count - 1);
+        struct frame *frame = &sim->records[at], kept = frame_ref(frame);
+        int r;
+
+        if (i % 8 == 0)
+            frame->type = 0;
+        else
+            damage(frame, &random);
+        r = sim_resume(sim);
+        CU_ASSERT(r == 0 || r == -EBADMSG || r == -EPROTO || r == -ESHUTDOWN);
+        refused += r < 0;
+        if (r == 0)
+            sim_crash(sim, 0);
+        sim_forget_records(sim, count);
+        frame_fini(frame);
+        *frame = kept;
+    }
+    CU_ASSERT(refused > 1000);
+    CHECK_OK(sim_resume(sim));
 }
 
 /* ---- at random ---- */

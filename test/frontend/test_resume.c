@@ -1,0 +1,277 @@
+/* test_resume.c - a tool is killed, and another one takes its network over
+ * (PROTOCOL 23). */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "test/frontend/tree.h"
+
+/* The count of numbers that each back-end sends, and how many a second. */
+#define NUMBERS 40
+#define RATE    400
+
+#define SURVIVE_MS 300000
+
+struct place {
+    char folder[32];
+    char path[64];
+};
+
+static void make_place(struct place *place)
+{
+    snprintf(place->folder, sizeof(place->folder), "/tmp/coppice-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(place->folder));
+    snprintf(place->path, sizeof(place->path), "%s/journal", place->folder);
+}
+
+/* Check that no file is left. */
+static void drop_place(const struct place *place)
+{
+    CHECK_OK(rmdir(place->folder));
+}
+
+static struct cop_network *launch(const struct place *place, const char *shape)
+{
+    struct cop_launch options = COP_LAUNCH_INIT;
+
+    options.survive_ms = SURVIVE_MS;
+    options.journal_path = place->path;
+    return tree_launch_as(options, shape, NULL);
+}
+
+/* Take over the network of `place`; a failure ends the test. */
+static struct cop_network *resume(const struct place *place)
+{
+    struct cop_resume options = COP_RESUME_INIT;
+    struct cop_network *network = NULL;
+    struct cop_error error = {""};
+    int r;
+
+    options.journal_path = place->path;
+    options.timeout_ms = TREE_PATIENCE_MS;
+    r = cop_network_resume(&network, &options, &error);
+    if (r < 0)
+        printf("\nresume: %s\n", error.text);
+    CHECK_OK(r);
+    return network;
+}
+
+/* Check that the network of `place` cannot be taken over: the code, and words of
+ * the sentence. */
+static void check_refused(const struct place *place, int code, const char *say)
+{
+    struct cop_resume options = COP_RESUME_INIT;
+    struct cop_network *network = NULL;
+    struct cop_error error = {""};
+
+    options.journal_path = place->path;
+    CHECK_IS(cop_network_resume(&network, &options, &error), code);
+    tree_check_says(error.text, say);
+}
+
+/* ---- the tool that is killed ---- */
+
+typedef void tool_fn(struct cop_network *network, int shape);
+
+/* Start a tool, a process of its own, that does `work` in a network of its own
+ * and then waits. Returns its process when it has done that. */
+static pid_t start_tool(const struct place *place, tool_fn *work, int shape)
+{
+    int done[2];
+    char byte = 0;
+    pid_t pid;
+
+    CHECK_OK(pipe2(done, O_CLOEXEC));
+    pid = fork();
+    if (pid == 0) {
+        work(launch(place, tree_shapes[shape]), shape);
+        if (CU_get_number_of_failures() > 0 || write(done[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    CU_ASSERT_FATAL(pid > 0);
+    close(done[1]);
+    CU_ASSERT_EQUAL_FATAL(read(done[0], &byte, 1), 1);
+    close(done[0]);
+    return pid;
+}
+
+static void kill_tool(pid_t pid)
+{
+    CHECK_OK(kill(pid, SIGKILL));
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- totals ---- */
+
+/* The sum of what each back-end sends for one TAG_FEED. */
+static int truth(struct cop_network *network)
+{
+    const struct cop_communicator *all = cop_network_everyone(network);
+    int total = 0;
+
+    for (size_t m = 0; m < cop_communicator_size(all); m++)
+        for (int i = 0; i < NUMBERS; i++)
+            total += member_number(cop_communicator_rank(all, m), i);
+    return total;
+}
+
+/* The total now, which must be exact. */
+static int total_of(struct cop_stream *stream)
+{
+    struct cop_packet *packet = NULL;
+    const int32_t *numbers;
+    uint32_t count = 0;
+    int total;
+
+    CHECK_OK(cop_stream_state(stream, &packet, TREE_PATIENCE_MS));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(packet);
+    CHECK_OK(cop_packet_unpack(packet, "%ad", &numbers, &count));
+    CU_ASSERT_EQUAL_FATAL(count, 1);
+    total = numbers[0];
+    cop_packet_free(packet);
+    return total;
+}
+
+static void feed_total(struct cop_network *network, int shape)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_stream *stream;
+
+    (void)shape;
+    options.guarantee = COP_GUARANTEE_TOTAL;
+    options.sync = COP_DO_NOT_WAIT;
+    options.up_filter = "sum";
+    stream = tree_open_with(network, &options);
+    CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
+    CHECK_OK(cop_stream_flush(stream));
+}
+
+/* The tool is killed while the back-ends send. The total has every number once,
+ * also of those that were sent while nobody led; and it goes on. */
+TEST(a_total_outlives_its_tool)
+{
+    for (int shape = 0; shape < TREE_SHAPES; shape++) {
+        struct cop_network *network;
+        struct cop_stream *stream;
+        struct place place;
+        int once;
+
+        make_place(&place);
+        kill_tool(start_tool(&place, feed_total, shape));
+        network = resume(&place);
+        stream = cop_network_next_stream(network, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(stream);
+        CU_ASSERT_PTR_NULL(cop_network_next_stream(network, stream));
+        CHECK_IS(cop_stream_guarantee(stream, NULL), COP_GUARANTEE_TOTAL);
+        once = truth(network);
+        CHECK_IS(tree_sync(stream), 0);
+        CU_ASSERT_EQUAL(total_of(stream), once);
+        CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
+        CHECK_IS(tree_sync(stream), 0);
+        CU_ASSERT_EQUAL(total_of(stream), 2 * once);
+        tree_end(network);
+        drop_place(&place);
+    }
+}
+
+/* ---- ordinary streams ---- */
+
+static void echo_once(struct cop_network *network, int shape)
+{
+    struct cop_stream *stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    const struct cop_communicator *all = cop_network_everyone(network);
+
+    (void)shape;
+    tree_check_sum(stream, 3, cop_communicator_size(all));
+}
+
+/* Three tools in a row are killed, and each goes on where the last one was; new
+ * streams can be opened. */
+TEST(one_tool_after_the_other)
+{
+    for (int shape = 0; shape < TREE_SHAPES; shape++) {
+        struct cop_network *network = NULL;
+        struct cop_stream *stream;
+        struct place place;
+        size_t members;
+
+        make_place(&place);
+        kill_tool(start_tool(&place, echo_once, shape));
+        for (int life = 0; life < 3; life++) {
+            network = resume(&place);
+            members = cop_communicator_size(cop_network_everyone(network));
+            stream = cop_network_next_stream(network, NULL);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(stream);
+            tree_check_sum(stream, 10 + life, members);
+            CU_ASSERT(tree_sync(stream) >= 0);
+            CHECK_IS(tree_sync(stream), 0);
+            stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+            tree_check_sum(stream, 5, members);
+            cop_stream_close(stream);
+            if (life < 2)
+                CHECK_OK(cop_network_detach(network));
+        }
+        tree_end(network);
+        drop_place(&place);
+    }
+}
+
+/* ---- who may not ---- */
+
+/* PROTOCOL 23.4: a tool that runs, or is stopped, keeps its network. */
+TEST(a_living_tool_is_not_replaced)
+{
+    struct place place;
+    char says[64];
+    pid_t pid;
+
+    make_place(&place);
+    pid = start_tool(&place, echo_once, 1);
+    snprintf(says, sizeof(says), "process %d|still runs", (int)pid);
+    check_refused(&place, -EBUSY, says);
+    tree_stop(pid);
+    check_refused(&place, -EBUSY, says);
+    kill_tool(pid);
+    tree_end(resume(&place));
+    drop_place(&place);
+}
+
+/* What is not there yet is refused, in words. */
+TEST(what_is_not_built_is_refused)
+{
+    struct cop_stream_options exact = COP_STREAM_OPTIONS_INIT;
+    struct cop_launch options = COP_LAUNCH_INIT;
+    char *argv[] = {tree_program("member"), NULL};
+    struct cop_network *network = NULL, *other = NULL;
+    struct cop_stream *stream = NULL;
+    struct cop_error error = {""};
+    struct place place;
+
+    make_place(&place);
+    check_refused(&place, -ENOENT, "cannot open the journal");
+    options.topology_shape = "flat:2";
+    options.backend_argv = argv;
+    options.survive_ms = SURVIVE_MS;
+    CHECK_IS(cop_network_launch(&other, &options, &error), -EINVAL);
+    tree_check_says(error.text, "survive_ms and journal_path");
+    options.journal_path = place.path;
+    options.views = true;
+    CHECK_IS(cop_network_launch(&other, &options, &error), -EOPNOTSUPP);
+    tree_check_says(error.text, "views or replace");
+    options.views = false;
+    network = launch(&place, "flat:2");
+    CHECK_IS(cop_network_launch(&other, &options, &error), -EEXIST);
+    tree_check_says(error.text, "there is a journal");
+    exact.guarantee = COP_GUARANTEE_WAVES;
+    exact.up_filter = "sum";
+    CHECK_IS(cop_stream_open(&stream, network, cop_network_everyone(network),
+                             &exact, &error),
+             -EOPNOTSUPP);
+    tree_check_says(error.text, "COP_GUARANTEE_TOTAL|without survive_ms");
+    tree_end(network);
+    drop_place(&place);
+    network = tree_launch("flat:2");
+    CHECK_IS(cop_network_detach(network), -EPERM);
+    tree_end(network);
+}
