@@ -94,10 +94,11 @@ struct orphan {
     struct adopter_orphan who; /* this node, as of the last survey; a mover:
                                   its ordinal below the next parent */
     struct adopter_survey *survey;
-    uint32_t turn;  /* candidates of `survey` that were tried */
-    uint64_t known; /* the last packet of stream 0 that was read before the
+    struct ranks asked; /* a mover's back-ends in its last ADOPT */
+    uint32_t turn;      /* candidates of `survey` that were tried */
+    uint64_t known;     /* the last packet of stream 0 that was read before the
                        question (18.4) */
-    uint64_t move;  /* the number of the last move that it was told; 0: none */
+    uint64_t move; /* the number of the last move that it was told; 0: none */
     struct accusation accusations[LIMIT_ACCUSATIONS]; /* oldest first */
     uint32_t accusation_count;
 };

@@ -140,7 +140,8 @@ static void move_attach(struct node *node, struct peer *peer)
     orphan->phase = ORPHAN_NOT;
     orphan->ordinal = orphan->who.ordinal;
     node->depth = peer->height + 1;
-    ranks_fini(&node->streams[0]->settle.sent.members); /* to be claimed anew */
+    if (ranks_copy(&node->streams[0]->settle.sent.members, &orphan->asked) < 0)
+        node->failed = true; /* what the next parent knows from ADOPT */
     orphan_attach(node, peer);
     node->due |= DUE_PROBES;
 }

@@ -228,8 +228,9 @@ static void orphan_ask(struct node *node, struct peer *peer)
             node->failed = true;
     }
     /* ADOPT counts as the first claim on stream 0 */
-    if (!node->parent &&
-        ranks_copy(&node->streams[0]->settle.sent.members, &below) < 0)
+    if (ranks_copy(node->parent ? &orphan->asked
+                                : &node->streams[0]->settle.sent.members,
+                   &below) < 0)
         node->failed = true;
     if (packet_pack(&adopt.payload, "%aud", ranks_pairs(&below),
                     (uint32_t)(2 * below.count)) < 0)
@@ -405,4 +406,5 @@ uint64_t orphan_deadline_ms(const struct node *node)
 void orphan_fini(struct node *node)
 {
     adopter_survey_free(node->heal.orphan.survey);
+    ranks_fini(&node->heal.orphan.asked);
 }

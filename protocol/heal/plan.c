@@ -23,10 +23,14 @@ static int judge_node(const struct node *node,
     return entry->failed || suspect_is_lost(node, rank) ? -EHOSTUNREACH : 0;
 }
 
-static int judge_plan(const struct node *node, uint32_t rank, uint32_t parent)
+/* `from`: set to the parent of `rank`. */
+static int judge_plan(const struct node *node,
+                      uint32_t rank,
+                      uint32_t parent,
+                      uint32_t *from)
 {
     bool leaf = is_backend(node, rank);
-    struct table_entry mover, next;
+    struct table_entry entry;
     struct row row;
     int r;
 
@@ -39,15 +43,15 @@ static int judge_plan(const struct node *node, uint32_t rank, uint32_t parent)
     if (leaf)
         r = ranks_has(&node->lost, rank) ? -EHOSTUNREACH : 0;
     else
-        r = judge_node(node, rank, &mover);
+        r = judge_node(node, rank, &entry);
     if (r == 0)
-        r = judge_node(node, parent, &next);
+        r = judge_node(node, parent, &entry);
     if (r < 0)
         return r;
     if (!leaf && table_is_below(node->heal.table, parent, rank))
         return -ELOOP;
-    if ((leaf ? node_row(node, rank, &row) && row.parent == parent
-              : mover.parent == parent))
+    *from = node_row(node, rank, &row) ? row.parent : RANK_NONE;
+    if (*from == parent)
         return -EALREADY;
     if (node->heal.plan.number > 0)
         return -EBUSY;
@@ -58,7 +62,8 @@ int plan_begin(struct node *node, uint32_t rank, uint32_t parent)
 {
     struct plan *plan = &node->heal.plan;
     struct peer *peer;
-    int r = judge_plan(node, rank, parent);
+    uint32_t from;
+    int r = judge_plan(node, rank, parent, &from);
 
     if (r < 0)
         return r;
@@ -69,6 +74,7 @@ int plan_begin(struct node *node, uint32_t rank, uint32_t parent)
         .number = plan->last + 1,
         .last = plan->last + 1,
         .mover = rank,
+        .from = from,
         .parent = parent,
         .until_ms = node->now_ms + record_patience_ms(node) +
                     node->times.probe_timeout_ms,

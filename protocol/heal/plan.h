@@ -32,6 +32,7 @@ struct plan {
     uint64_t number; /* 0: none */
     uint64_t last;   /* the number of the last one */
     uint32_t mover;
+    uint32_t from;     /* its parent when it began */
     uint32_t parent;   /* the one that it is to have */
     uint64_t until_ms; /* it has failed if it is not reported by then */
 };

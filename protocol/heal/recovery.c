@@ -224,28 +224,31 @@ static void recovery_tell(struct node *node,
                           const struct node_adoption *adoption)
 {
     uint32_t rank = recovered->orphan;
+    struct node_adoption news = *adoption;
     struct action *action;
+    bool moved;
 
     if (!suspect_reported(node, rank, recovered->incarnation))
         return;
     history_add(node, rank, adoption);
     shape_adopted(node, rank, adoption);
-    if (adoption->recovery.attempts == 0) {
+    moved = plan_succeeds(node, recovered, adoption);
+    if (adoption->recovery.attempts > 0)
+        suspect_adopted(node, rank);
+    else
         suspect_refuted(node, rank);
+    if (adoption->recovery.attempts == 0 && !moved)
         return;
-    }
-    suspect_adopted(node, rank);
-    action =
-        node_tell(node,
-                  plan_succeeds(node, recovered, adoption) ? TELL_NODE_MOVED
-                                                           : TELL_NODE_ADOPTED,
-                  rank, 0, NULL);
+    if (moved) /* one that refutes its failure does not name it */
+        news.lost_parent = node->heal.plan.from;
+    action = node_tell(node, moved ? TELL_NODE_MOVED : TELL_NODE_ADOPTED, rank,
+                       0, NULL);
     action->sequence = adoption->parent;
     if (action == &node->spare)
         return;
     action->adoption = malloc(sizeof(*action->adoption));
     if (action->adoption)
-        *action->adoption = *adoption;
+        *action->adoption = news;
     else
         node->failed = true;
 }
