@@ -124,9 +124,11 @@ static int check_survive(const struct cop_launch *launch,
                              "survive_ms: launcher \"%s\" cannot do that yet; "
                              "\"local\" can",
                              options_launcher(launch, NULL)->name);
-    if (launch->survive_ms > 0 && (launch->views || launch->replace > 0))
+    if (launch->survive_ms > 0 &&
+        (launch->views || launch->replace > 0 || launch->keep_shape))
         return cop_error_set(error, -EOPNOTSUPP,
-                             "survive_ms cannot go with views or replace yet");
+                             "survive_ms cannot go with views, replace or "
+                             "keep_shape yet");
     return 0;
 }
 

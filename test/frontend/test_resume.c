@@ -258,7 +258,7 @@ TEST(what_is_not_built_is_refused)
     options.journal_path = place.path;
     options.views = true;
     CHECK_IS(cop_network_launch(&other, &options, &error), -EOPNOTSUPP);
-    tree_check_says(error.text, "views or replace");
+    tree_check_says(error.text, "views, replace or keep_shape");
     options.views = false;
     network = launch(&place, "flat:2");
     CHECK_IS(cop_network_launch(&other, &options, &error), -EEXIST);
