@@ -313,6 +313,30 @@ static void say_launchers(const struct targets *targets,
     }
 }
 
+/* If the only process that was given has no rank, but has started some that have,
+ * report how to look at these. */
+static void say_ranks_below(const struct targets *targets,
+                            void (*say)(const char *line))
+{
+    const struct targets_facts *facts = targets->facts;
+    uint32_t i = 0;
+    char line[160];
+
+    while (i < targets->aside_count &&
+           !(targets->asides[i].facts.helper &&
+             targets->asides[i].facts.rank.source != RANK_NONE))
+        i++;
+    if (i == targets->aside_count || targets->ranked || targets->count != 1 ||
+        facts->sought || targets->hosts[0] != 0 ||
+        process_is_launcher(facts->name))
+        return;
+    snprintf(line, sizeof(line),
+             "pid %d (%s) has started ranks of a job: to look at these: "
+             "--children-of %d",
+             (int)targets->pids[0], facts->name, (int)targets->pids[0]);
+    say(line);
+}
+
 /* Report which ranks are missing. */
 static void say_absent(const struct targets *targets,
                        void (*say)(const char *line))
@@ -433,6 +457,7 @@ int targets_settle(struct targets *targets, void (*say)(const char *line))
     if (r == 0 && say) {
         say_absent(targets, say);
         say_launchers(targets, say);
+        say_ranks_below(targets, say);
     }
 out:
     free(numbers);
