@@ -20,6 +20,12 @@ static size_t character_len(const char *text)
     for (size_t i = 1; i < len; i++)
         if (((unsigned char)text[i] & 0xc0) != 0x80)
             return 0;
+    /* Longer than it must be, half of a pair of UTF-16, or above the last one. */
+    if ((first == 0xe0 && (unsigned char)text[1] < 0xa0) ||
+        (first == 0xed && (unsigned char)text[1] >= 0xa0) ||
+        (first == 0xf0 && (unsigned char)text[1] < 0x90) ||
+        (first == 0xf4 && (unsigned char)text[1] >= 0x90))
+        return 0;
     return len;
 }
 
