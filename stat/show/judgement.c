@@ -108,12 +108,17 @@ static char *append_child(char *text,
     first = at.range.first;
     for (uint32_t i = 0; i < tree->end_count; i++) {
         const struct tree_end *end = &tree->ends[i];
-        const char *note = tree_function(tree, end->node);
+        uint32_t noted = end->node;
+        const char *note;
 
-        if (!end->current || tree_note(tree, end->node) != NOTE_CHILD ||
-            judging->report->shown[end->node] != node ||
+        /* The thread's state may be below it. */
+        if (tree_note(tree, noted) != NOTE_CHILD)
+            noted = judging->report->above[noted];
+        if (!end->current || tree_note(tree, noted) != NOTE_CHILD ||
+            judging->report->shown[noted] != node ||
             !tasks_has(end->tasks, first))
             continue;
+        note = tree_function(tree, noted);
         if (tasks_count(tasks) > 1)
             text = columns_append(text, ", %s %u", judging->noun, first);
         return columns_append(text, " for %.*s",

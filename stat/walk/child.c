@@ -7,8 +7,8 @@
 
 #include "stat/walk/thread.h"
 
-/* Most threads whose children are read. */
-#define THREADS_MAX 256
+/* Most threads whose children are read: of more nothing is said. */
+#define THREADS_MAX 64
 
 /* What is known of the processes that a process waits for. */
 struct children {

@@ -14,7 +14,7 @@
  * wanted  the first argument of the call: a pid as that process knows it, or
  *         what is not positive, for any process that it has started
  *
- * Returns whether it is known. */
+ * Returns whether it is known; not of a process with 64 threads or more. */
 bool child_note(char note[static CHILD_NOTE_SIZE],
                 pid_t pid,
                 pid_t tid,
