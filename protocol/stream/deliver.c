@@ -88,7 +88,9 @@ void deliver_lost(struct node *node, struct stream *stream, uint64_t level)
     if (level <= over)
         return;
     if (stream->root->skips) {
-        stream->root->skips = false;
+        /* orphans name the end of an earlier epoch first (4.5) */
+        stream->root->skips =
+            level >> PACKET_WAVE_BITS < stream->root->sent.epoch;
         stream->root->over = level;
         stream->root->lost_wave = true;
         return;
