@@ -283,7 +283,9 @@ static int from_parent(struct node *node,
         return join_answered(node, frame);
     case FRAME_END:
         if (move_is_under_way(node) && peer != node->parent)
-            move_give_up(node, MOVE_CLOSING); /* only the parent speaks for the network */
+            move_give_up(
+                node,
+                MOVE_CLOSING); /* only the parent speaks for the network */
         else
             launch_end(node, "the front-end has ended the network");
         return 0;
