@@ -209,8 +209,7 @@ static void check_action(struct play *play, struct action *action)
         play->calling = true;
         break;
     case ACTION_DELIVER:
-        must(play->role != NODE_COMMNODE);
-        must(action->frame.type == FRAME_DATA);
+        must(play->role != NODE_COMMNODE && action->frame.type == FRAME_DATA);
         if (action->stream < STREAMS) {
             struct frame frame = frame_ref(&action->frame);
 
@@ -226,6 +225,7 @@ static void check_action(struct play *play, struct action *action)
         play->dialled = action->rank;
         break;
     case ACTION_KNOCK:
+    case ACTION_RECORD:
     case ACTION_REPLACE:
         must(play->role == NODE_FRONTEND);
         break;
