@@ -33,9 +33,10 @@ FRAME static int refine(void)
     return 1;
 }
 
+/* Not by a jump, which leaves no frame. */
 FRAME static int compress(void)
 {
-    return system("cat >/dev/null; true");
+    return system("cat >/dev/null; true") == 0 ? 0 : 1;
 }
 
 int main(int argc, char **argv)
