@@ -163,7 +163,7 @@ static int open_own(const char *path, int flags, struct cop_error *error)
     int fd =
         open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
 
-    if (fd < 0)
+    if (fd < 0 && errno != ELOOP && errno != EISDIR && errno != ENXIO)
         return errno == EEXIST
                    ? cop_error_set(
                          error, -EEXIST,
@@ -173,18 +173,29 @@ static int open_own(const char *path, int flags, struct cop_error *error)
                    : cop_error_set(error, -errno,
                                    "%s: cannot open the journal: %s", path,
                                    strerror(errno));
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
         status.st_uid == geteuid() && (status.st_mode & 077) == 0)
         return fd;
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     return cop_error_set(error, -EPERM,
                          "%s: a journal has a session's key, so it must be a "
                          "regular file of this user with mode 0600",
                          path);
 }
 
-/* Take the lock. No child that the tool has forked keeps it, as it would with
- * flock(), and F_GETLK names its holder (PROTOCOL 23.4). */
+/* The process that has the lock `fd`, as that one wrote it; 0: unknown. */
+static long holder(int fd)
+{
+    char text[24] = "";
+
+    if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+        return 0;
+    return strtol(text, NULL, 10);
+}
+
+/* Take the lock. It is of the descriptor and not of the process: another attempt of
+ * this process is refused too, and gives nothing up (PROTOCOL 23.4). */
 static int take_lock(struct journal *journal, struct cop_error *error)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -193,17 +204,19 @@ static int take_lock(struct journal *journal, struct cop_error *error)
     if (fd < 0)
         return fd;
     journal->lock = fd;
-    if (fcntl(fd, F_SETLK, &lock) == 0)
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+        /* without the number only the sentence of -EBUSY is poorer */
+        if (ftruncate(fd, 0) == 0)
+            (void)dprintf(fd, "%ld\n", (long)getpid());
         return 0;
+    }
     if (errno != EACCES && errno != EAGAIN)
         return cop_error_set(error, -errno, "%s: cannot lock it: %s",
                              journal->lock_path, strerror(errno));
-    if (fcntl(fd, F_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
-        lock.l_pid = 0;
     return cop_error_set(error, -EBUSY,
                          "%s: its front-end, process %ld, still runs: end that "
                          "process first (kill -9, if it is stopped)",
-                         journal->path, (long)lock.l_pid);
+                         journal->path, holder(fd));
 }
 
 /* Write one record, whose body is in two parts. */

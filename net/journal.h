@@ -9,8 +9,8 @@
  * key: its mode is 0600. It survives its process, not its host: nothing waits for
  * a disk.
  *
- * One process at a time has a journal: it holds a lock of fcntl() on PATH.lock
- * until it ends. */
+ * One network of one process at a time has a journal: it holds a lock of fcntl() on
+ * PATH.lock until it ends. */
 #pragma once
 
 #include <coppice/error.h>
@@ -25,7 +25,7 @@ struct journal; /* opaque */
 
 /* Create the journal at `path`, of a network that is about to be launched.
  * `address`: where the front-end listens. Returns 0, or with a sentence: -EEXIST
- * if there is one, -EBUSY if another process holds it, -ENOMEM and others. */
+ * if there is one, -EBUSY if a front-end holds it, -ENOMEM and others. */
 int journal_create(struct journal **out,
                    const char *path,
                    const struct bootstrap *bootstrap,

@@ -261,8 +261,8 @@ TEST(what_is_not_built_is_refused)
     tree_check_says(error.text, "views, replace or keep_shape");
     options.views = false;
     network = launch(&place, "flat:2");
-    CHECK_IS(cop_network_launch(&other, &options, &error), -EEXIST);
-    tree_check_says(error.text, "there is a journal");
+    CHECK_IS(cop_network_launch(&other, &options, &error), -EBUSY);
+    tree_check_says(error.text, "still runs");
     exact.guarantee = COP_GUARANTEE_WAVES;
     exact.up_filter = "sum";
     CHECK_IS(cop_stream_open(&stream, network, cop_network_everyone(network),

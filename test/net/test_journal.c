@@ -183,20 +183,23 @@ TEST(only_a_file_of_ones_own)
     CHECK_OK(chmod(path, 0600));
     CHECK_OK(rename(path, other));
     CHECK_OK(symlink(other, path));
-    CHECK_IS(read_one(&count, NULL), -ELOOP);
+    CHECK_IS(read_one(&count, NULL), -EPERM);
     CHECK_OK(unlink(path));
+    CHECK_OK(mkdir(path, 0700));
+    CHECK_IS(read_one(&count, NULL), -EPERM);
+    CHECK_OK(rmdir(path));
     CHECK_OK(mkfifo(path, 0600));
     CHECK_IS(read_one(&count, NULL), -EPERM);
     unlink(other);
     end();
 }
 
-/* One process at a time, also if that one has forked a child that stays. */
+/* One process at a time, and that one once. */
 TEST(one_process_has_it)
 {
     struct bootstrap *bootstrap = make_bootstrap();
     struct cop_error error = {""};
-    struct journal *journal = NULL;
+    struct journal *journal = NULL, *second = NULL;
     char says[32];
     uint32_t count;
     pid_t pid;
@@ -205,6 +208,9 @@ TEST(one_process_has_it)
     begin();
     CHECK_OK(journal_create(&journal, path, bootstrap, ADDRESS, NULL));
     snprintf(says, sizeof(says), "process %d", (int)getpid());
+    /* what the same process tries does not give the lock up */
+    CHECK_IS(journal_create(&second, path, bootstrap, ADDRESS, NULL), -EBUSY);
+    CHECK_IS(read_one(&count, &error), -EBUSY);
     pid = fork();
     if (pid == 0) {
         int r = read_one(&count, &error);
