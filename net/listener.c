@@ -113,7 +113,9 @@ static int bind_to(const struct sockaddr *address, socklen_t len)
     return fd;
 }
 
-/* Listen for both address families if possible, else for one. `port` 0: any. */
+/* Listen for both address families if possible, else for one. `port` 0: any. If
+ * `port` is taken in one family, it is taken: a front-end that takes over would else
+ * listen where no node calls it. */
 static int open_port(bool loopback, uint16_t port)
 {
     struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -125,9 +127,9 @@ static int open_port(bool loopback, uint16_t port)
     in6.sin6_addr = loopback ? in6addr_loopback : in6addr_any;
     if (!loopback)
         fd = bind_to((struct sockaddr *)&in6, sizeof(in6));
-    if (fd < 0)
+    if (fd < 0 && fd != -EADDRINUSE)
         fd = bind_to((struct sockaddr *)&in4, sizeof(in4));
-    if (fd < 0 && loopback)
+    if (fd < 0 && fd != -EADDRINUSE && loopback)
         fd = bind_to((struct sockaddr *)&in6, sizeof(in6));
     return fd;
 }

@@ -1,6 +1,7 @@
 /* test_resume.c - a tool is killed, and another one takes its network over
  * (PROTOCOL 23). */
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 
 #include "test/frontend/tree.h"
