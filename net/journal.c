@@ -128,14 +128,21 @@ static struct journal *journal_new(const char *path)
     return NULL;
 }
 
+static void forget_bytes(struct journal *journal)
+{
+    if (journal->bytes)
+        sodium_memzero(journal->bytes, journal->reader.len); /* the key */
+    free(journal->bytes);
+    journal->bytes = NULL;
+    journal->reader = (struct journal_reader){0};
+}
+
 void journal_free(struct journal *journal)
 {
     if (!journal)
         return;
     journal_abandon(journal);
-    if (journal->bytes)
-        sodium_memzero(journal->bytes, journal->reader.len); /* the key */
-    free(journal->bytes);
+    forget_bytes(journal);
     free(journal->path);
     free(journal->lock_path);
     free(journal);
@@ -473,6 +480,8 @@ int journal_next(struct journal *journal, struct frame *frame, uint64_t *at)
 
     *at = journal->reader.at;
     r = journal_reader_next(&journal->reader, &kind, &body, &len);
+    if (r == 0)
+        forget_bytes(journal);
     if (r <= 0)
         return r;
     r = journal_frame(body, len, frame);
