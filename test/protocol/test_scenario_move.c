@@ -81,6 +81,15 @@ SCENARIO(a_backend_moves, TREE)
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_MOVE_FAILED), 0);
 }
 
+/* A back-end dies while it moves. */
+SCENARIO(a_mover_without_children_dies, TREE)
+{
+    CHECK_OK(sim_move(sim, 5, 2));
+    sim_crash(sim, 5);
+    expect_failure(sim, 5, "it was lost");
+    expect_told(sim, BACKEND_LOST, 1, 5);
+}
+
 /* It moves up, down and up again: each node below it has one path. */
 SCENARIO(a_commnode_moves_again, TREE)
 {
