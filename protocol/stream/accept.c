@@ -348,8 +348,10 @@ static bool accept_next(struct node *node, struct stream *stream)
             node_due(node, stream, DUE_REDO);
         return false;
     }
-    if (epoch_of(waves->final) >= stream->root->sent.epoch)
+    if (epoch_of(waves->final) >= stream->root->sent.epoch) {
+        tally_lend(waves->tally);
         return false;
+    }
     tally_end_epoch(waves->tally); /* no member that counts is left */
     rise(node, stream, false);
     return true;

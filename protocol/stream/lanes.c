@@ -214,7 +214,7 @@ int lanes_move(struct lanes *lanes, struct lane *lane)
     return 0;
 }
 
-uint64_t lane_lend(struct lane *lane)
+uint64_t lane_lend(struct lane *lane, bool all)
 {
     const struct frame *head = fifo_peek(&lane->fifo);
     uint64_t credit = 0;
@@ -222,8 +222,8 @@ uint64_t lane_lend(struct lane *lane)
     for (; lane->lent < lane->fifo.count; lane->lent++) {
         struct queued *queued = fifo_at(&lane->fifo, lane->lent);
 
-        if (queued->frame.wave != head->wave ||
-            queued->frame.flags & FRAME_LAST)
+        if (!all && (queued->frame.wave != head->wave ||
+                     queued->frame.flags & FRAME_LAST))
             break;
         credit += queued->credit;
         queued->credit = 0;

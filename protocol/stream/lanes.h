@@ -122,8 +122,9 @@ static inline struct queued *lane_newest(const struct lane *lane)
 }
 
 /* Take the credit of the next wave's packets but for its last one. Returned
- * while they wait, it lets a wave be larger than the window (3.4). */
-uint64_t lane_lend(struct lane *lane);
+ * while they wait, it lets a wave be larger than the window (3.4). `all`: the
+ * credit of all that waits. */
+uint64_t lane_lend(struct lane *lane, bool all);
 
 /* The credit due for the lane, whether it waits or not. NULL: 0. */
 uint64_t lane_credit(const struct lane *lane);

@@ -92,7 +92,7 @@ static bool is_wanted(const struct tally *tally, const struct frame *frame)
 static void lend(struct tally *tally, struct lane *lane)
 {
     if (!lane_is_whole(lane))
-        owe(tally, lane, lane_lend(lane));
+        owe(tally, lane, lane_lend(lane, false));
 }
 
 /* Drop the packets that are no longer needed, and lanes that are used up. */
@@ -455,6 +455,12 @@ int tally_accept(struct tally *tally, struct tally_set *out, bool *over)
 void tally_end_epoch(struct tally *tally)
 {
     rise(tally, epoch_after(tally->level));
+}
+
+void tally_lend(struct tally *tally)
+{
+    for (uint32_t i = 0; i < tally->lanes.count; i++)
+        owe(tally, tally->lanes.list[i], lane_lend(tally->lanes.list[i], true));
 }
 
 void tally_drop(struct tally *tally)

@@ -91,6 +91,10 @@ int tally_accept(struct tally *tally, struct tally_set *out, bool *over);
 /* Front-end: continue after the present epoch. */
 void tally_end_epoch(struct tally *tally);
 
+/* Front-end: no member is left, so what waits may have to wait for ever for a
+ * wave before it: return the credit of all of it (PROTOCOL 16.4). */
+void tally_lend(struct tally *tally);
+
 /* Drop all packets. */
 void tally_drop(struct tally *tally);
 

@@ -453,7 +453,7 @@ uint64_t wave_lend(struct wave *wave, uint32_t link)
 {
     struct lane *lane = lanes_find(&wave->lanes, link);
 
-    return lane ? lane_lend(lane) : 0;
+    return lane ? lane_lend(lane, false) : 0;
 }
 
 uint64_t wave_parts(const struct wave *wave, uint32_t link)

@@ -126,7 +126,7 @@ TEST(parts_are_of_an_incomplete_wave)
     put(&lanes, lane, 2, 0, 1);
     put(&lanes, lane, 2, 0, 2);
     CU_ASSERT_EQUAL(lane->part_bytes, 2 * len);
-    CU_ASSERT_EQUAL(lane_lend(lane), 0); /* another wave is the next */
+    CU_ASSERT_EQUAL(lane_lend(lane, false), 0); /* another wave is the next */
     CU_ASSERT_EQUAL(lane_credit(lane), 3);
     CU_ASSERT_EQUAL(lanes_drop_parts(&lanes, lane), 3);
     CU_ASSERT_EQUAL(lane->part_bytes, 0);
@@ -134,12 +134,12 @@ TEST(parts_are_of_an_incomplete_wave)
     move_all(&lanes);
     CU_ASSERT_FALSE(lane_is_whole(lane));
     put(&lanes, lane, 3, 0, 4);
-    CU_ASSERT_EQUAL(lane_lend(lane), 4);
+    CU_ASSERT_EQUAL(lane_lend(lane, false), 4);
     put(&lanes, lane, 3, 0, 8);
     CU_ASSERT_EQUAL(lanes_drop_parts(&lanes, lane), 8);
     put(&lanes, lane, 4, 0, 16);
-    CU_ASSERT_EQUAL(lane_lend(lane), 16);
-    CU_ASSERT_EQUAL(lane_lend(lane), 0);
+    CU_ASSERT_EQUAL(lane_lend(lane, false), 16);
+    CU_ASSERT_EQUAL(lane_lend(lane, false), 0);
     put(&lanes, lane, 4, FRAME_LAST, 32);
     CU_ASSERT_TRUE(lane_is_whole(lane));
     CU_ASSERT_EQUAL(lane->part_bytes, 0);
@@ -149,6 +149,11 @@ TEST(parts_are_of_an_incomplete_wave)
     CU_ASSERT_EQUAL(lanes.set.credits[1], 32);
     CU_ASSERT_EQUAL(lane->lent, 0);
     CU_ASSERT_EQUAL(lanes.bytes, 0);
+    put(&lanes, lane, 5, FRAME_LAST, 64);
+    put(&lanes, lane, 6, FRAME_LAST, 128);
+    CU_ASSERT_EQUAL(lane_lend(lane, false), 0);
+    CU_ASSERT_EQUAL(lane_lend(lane, true), 64 + 128);
+    CU_ASSERT_EQUAL(lane_credit(lane), 0);
     lanes_fini(&lanes);
 }
 
