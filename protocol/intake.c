@@ -112,7 +112,7 @@ static int take_fault(struct node *node,
         return node_refuse(node, "its text is too long");
     if (msg_fault_decode(frame, &fault) < 0)
         return node_refuse(node, "no node has that rank");
-    if (fault.kind < FAULT_FILTER || fault.kind > FAULT_CRASHED ||
+    if (fault.kind < FAULT_FILTER || fault.kind > FAULT_TOTAL ||
         (fault.kind != FAULT_FILTER && peer->role == NODE_BACKEND))
         return node_refuse(node, "it says what its sender cannot know");
     if (fault.kind != FAULT_CRASHED || fault.payload)

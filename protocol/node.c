@@ -164,7 +164,9 @@ static void filters_ready(struct node *node,
 
     stream->loaded = true;
     if (text) {
-        stream->filters = (struct stream_filters){0};
+        stream->filters = (struct stream_filters){
+            .recoverable = stream->kind->slots == CALL_JOIN,
+        };
         stream->initing = false;
         stream->error = strndup(text, LIMIT_TEXT);
         if (!stream->error)

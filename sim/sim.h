@@ -95,7 +95,7 @@ struct sim_config {
                    uint32_t index,
                    const struct node_call *call,
                    void *arg);
-    /* Whether a call of `init` fails. NULL: none does but by its filter. */
+    /* Whether a call fails. NULL: none does but by its filter. */
     bool (*refuse)(struct sim *sim,
                    uint32_t index,
                    const struct node_call *call,

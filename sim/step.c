@@ -215,7 +215,7 @@ static void call_filter(struct sim *sim,
         return;
     }
     node->answer_stream = what->stream;
-    if (what->init && sim->config.refuse &&
+    if (sim->config.refuse &&
         sim->config.refuse(sim, node->index, what, sim->config.filter_arg)) {
         loader_output_clear(&node->answer);
         strcpy(node->answer.text, "it refuses these parameters");

@@ -195,10 +195,11 @@
 
 /* The kinds of FAULT. A back-end sends only the first. */
 enum fault_kind {
-    FAULT_FILTER, /* a filter call failed (PROTOCOL 5.3) */
-    FAULT_BREACH, /* a child broke the protocol (2.5) */
-    FAULT_HUNG,   /* a call lasts too long: the commnode ends (5.1) */
-    FAULT_CRASHED /* a call has crashed the commnode (11.5): no payload */
+    FAULT_FILTER,  /* a filter call failed (PROTOCOL 5.3) */
+    FAULT_BREACH,  /* a child broke the protocol (2.5) */
+    FAULT_HUNG,    /* a call lasts too long: the commnode ends (5.1) */
+    FAULT_CRASHED, /* a call has crashed the commnode (11.5): no payload */
+    FAULT_TOTAL    /* a commnode has lost a part of a total (17.10) */
 };
 
 /* The structs: `struct msg_credit` and so on. A payload is borrowed. */

@@ -79,7 +79,7 @@ void failure_reported(struct node *node,
 {
     struct stream *stream = node_stream(node, fault->stream);
     bool known = stream && fault->stream != 0 && !stream->closing;
-    bool ends = known && (fault->kind == FAULT_CRASHED || stream->root->hung ||
+    bool ends = known && (fault->kind >= FAULT_CRASHED || stream->root->hung ||
                           stream->root->opening);
     char said[LIMIT_TEXT];
 

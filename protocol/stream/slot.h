@@ -46,7 +46,9 @@ struct totals {
     bool impatient;       /* do not wait for more totals (17.4) */
     struct total packing; /* set and settled of the call in progress */
     bool sends;           /* its total goes to the parent */
-    bool vouches;         /* front-end: each member counts exactly once */
+    bool joins;           /* it has inputs */
+    bool broken;  /* a part could not be joined or packed: no total is right */
+    bool vouches; /* front-end: each member counts exactly once */
     struct frame *inputs; /* storage of that call */
     uint32_t *inlets;
     uint32_t *keys;
@@ -64,6 +66,22 @@ bool totals_precede_claim(struct node *node, struct stream *stream);
 
 /* Free `slot`. NULL is fine. */
 void slot_free(struct slot *slot);
+
+/* The slot of branch `at` if its child is there; else NULL. */
+struct slot *slot_at(const struct node *node,
+                     const struct stream *stream,
+                     uint32_t at);
+
+/* Add the sets of all slots to `out`. Returns false if a member is in two of
+ * them, here or below. */
+bool slots_unite(struct node *node,
+                 const struct stream *stream,
+                 struct ranks *out);
+
+/* Whether no slot has a part of `rank`. */
+bool slots_lack(const struct node *node,
+                const struct stream *stream,
+                uint32_t rank);
 
 /* The link of the child in slot number `at` has ended, or the child is a
  * back-end that was given up: its part leaves the total (17.3, 17.6). */

@@ -485,6 +485,8 @@ int upward_send(struct node *node, struct stream *stream, struct frame *frame)
         return -EAGAIN;
     if (stream->up.newcomer)
         packet.flags |= FRAME_NEWCOMER;
+    if (stream->error && stream->totals) /* no filter joins it here (17.10) */
+        stream->totals->used = true;
     frame->payload = NULL;
     packet.wave =
         ((uint64_t)stream->up.epoch << PACKET_WAVE_BITS) + ++stream->up.count;

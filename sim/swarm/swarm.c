@@ -274,7 +274,7 @@ static bool is_refused(struct sim *sim,
 {
     struct swarm *swarm = arg;
 
-    return traffic_is_refused(&swarm->traffic, sim, index, call);
+    return call->init && traffic_is_refused(&swarm->traffic, sim, index, call);
 }
 
 static int run_world(const struct schedule *schedule,

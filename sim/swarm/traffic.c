@@ -602,7 +602,10 @@ static void told_failed(const struct traffic *traffic,
                         struct traffic_stream *stream,
                         const struct action *tell)
 {
-    if (!ranks_has(traffic->hung, tell->rank) &&
+    bool is_broken = traffic_is_total(stream) && stream->has_refused;
+
+    if (!is_broken /* PROTOCOL 17.10 */ &&
+        !ranks_has(traffic->hung, tell->rank) &&
         !ranks_has(&traffic->crashed, tell->rank))
         sim_fail(sim, "stream %u failed because of %u: %s", stream->id,
                  tell->rank, tell->text);

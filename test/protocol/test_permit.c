@@ -691,13 +691,13 @@ TEST(a_report_goes_up)
     alone_take(&victim, INNER_LINK, make_fault(INNER, 1, 5));
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_TELL, TELL_NODE_REFUSED), 1);
     CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
-    for (int tag = FAULT_HUNG; tag <= FAULT_CRASHED; tag++) {
+    for (int tag = FAULT_HUNG; tag <= FAULT_TOTAL; tag++) {
         alone_take(&victim, INNER_LINK, make_fault(INNER, tag, 5));
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_TELL, TELL_FILTER_ERROR),
                         1);
         CU_ASSERT_EQUAL(alone_count(&victim, ACTION_CLOSE, 0), 0);
     }
-    alone_take(&victim, INNER_LINK, make_fault(INNER, FAULT_CRASHED + 1, 5));
+    alone_take(&victim, INNER_LINK, make_fault(INNER, FAULT_TOTAL + 1, 5));
     check_refused(&victim, INNER_LINK, INNER, "what its sender cannot know");
     alone_fini(&victim);
 }
@@ -705,7 +705,7 @@ TEST(a_report_goes_up)
 /* A back-end may not end a stream by FAULT: its filters kill no commnode. */
 TEST(a_back_end_reports_no_crash)
 {
-    for (int tag = FAULT_BREACH; tag <= FAULT_CRASHED; tag++)
+    for (int tag = FAULT_BREACH; tag <= FAULT_TOTAL; tag++)
         check_child(NODE_FRONTEND, LEAF_LINK, make_fault(LEAF, tag, 5),
                     "what its sender cannot know");
 }

@@ -611,3 +611,70 @@ int main(void)
 {
     return check_run("streams of totals");
 }
+
+/* ---- parts that are lost (17.10) ---- */
+
+/* Whose filter fails, and in which call. */
+struct failing {
+    uint32_t rank;
+    bool in_init; /* else in PACK */
+};
+
+static bool fails(struct sim *sim,
+                  uint32_t index,
+                  const struct node_call *call,
+                  void *arg)
+{
+    const struct failing *failing = arg;
+
+    return sim_rank(sim, index) == failing->rank &&
+           (failing->in_init ? call->init : call->slots == CALL_PACK);
+}
+
+/* A commnode without members does not take part in the opening. It refuses the
+ * filter, and then has members: nothing can join their parts there. */
+TEST(a_commnode_without_its_filter_ends_the_stream)
+{
+    struct failing failing = {.rank = 2, .in_init = true};
+    struct sim *sim =
+        sim_launch("0(1(3,5),2(4))", .refuse = fails, .filter_arg = &failing);
+    struct ranks members = sim_ranks((size_t)2, 3, 5);
+    uint32_t stream =
+        sim_open_filter(sim, "sum", .kind = STREAM_TOTAL, .members = members);
+
+    sim_send_int(sim, 3, stream, 1);
+    sim_send_int(sim, 5, stream, 100);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    STATE(0, 101);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 0);
+    sim_kill_at(sim, 1, 1);
+    sim_wait(sim, 0, TELL_STREAM_FAILED);
+    CU_ASSERT_EQUAL(sim_about(TELL_STREAM_FAILED), 2);
+    CU_ASSERT_STRING_EQUAL(sim_text(TELL_STREAM_FAILED),
+                           "it refuses these parameters");
+    ranks_fini(&members);
+    sim_end(sim);
+}
+
+/* A total cannot be packed, or joined, where new links need it: at a commnode
+ * whose child has died, at a back-end, at the front-end. The stream ends. */
+TEST(a_total_that_cannot_be_packed_ends_its_stream)
+{
+    for (uint32_t rank = 0; rank <= 5; rank += rank == 0 ? 1 : 4) {
+        struct failing failing = {.rank = rank};
+        struct sim *sim = sim_launch("0(1(2(5,6),3),4(7))", .refuse = fails,
+                                     .filter_arg = &failing);
+        uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_TOTAL);
+
+        sim_send_int(sim, 5, stream, 1);
+        sim_send_int(sim, 3, stream, 10);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 0);
+        sim_kill_at(sim, 2, 1);
+        sim_wait(sim, 0, TELL_STREAM_FAILED);
+        if (rank < 5) /* else it is the back-end's new parent */
+            CU_ASSERT_EQUAL(sim_about(TELL_STREAM_FAILED), rank);
+        CU_ASSERT(sim_ask_state(sim, stream) < 0);
+        sim_end(sim);
+    }
+}
