@@ -74,6 +74,7 @@ void move_begin(struct node *node, uint32_t target, uint64_t number)
     struct table_entry next;
 
     if (!node->launched || !node->parent || node->leaving ||
+        node->recovering != RECOVERY_NOT ||
         node->heal.orphan.phase != ORPHAN_NOT || node->closing ||
         node->ending || target == node->rank || target == node->parent->rank ||
         node->incarnation >= LIMIT_INCARNATION ||
