@@ -83,8 +83,7 @@ void plain_packed(struct node *node,
      * moved, and the filter does not repeat their data if they return (9.1). */
     upward_recount(node, stream);
     node_send(node, node->parent, msg_compensation_encode(&compensation));
-    if (stream->up.counted || !stream_is_drained(node, stream))
-        upward_claim_anew(node, stream);
+    upward_claim_anew(node, stream);
 }
 
 /* Packets of the epochs before `lossy` may be lost with the link between this

@@ -558,7 +558,8 @@ void upward_adopted(struct node *node, struct stream *stream)
         upward_hold(stream, true);
         upward_run(node, stream);
     } else if (node->role == NODE_COMMNODE && stream_is_drained(node, stream)) {
-        upward_uncount(stream);
+        /* the adopter may expect members that have left since it was asked */
+        settle_send_claim(node, stream, (struct mark){0});
     } else {
         stream->kind->adopted(node, stream);
     }
