@@ -214,6 +214,7 @@ static void start_child(struct sim *sim,
         sim->nodes[parent]->state != WORLD_ALIVE)
         return; /* another node may start it */
     node->parent = parent;
+    node->parent_life = sim->nodes[parent]->births;
     node->depth = sim->nodes[parent]->depth + 1;
     start_process(sim, node, parent);
 }

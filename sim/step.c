@@ -647,7 +647,7 @@ void world_stop(struct sim *sim,
     loader_output_fini(&node->answer);
     node->calling = false;
     if (node->parent != SIM_NONE && !node->vanished &&
-        (node->parent != 0 || sim->nodes[0]->births == 1))
+        sim->nodes[node->parent]->births == node->parent_life)
         world_gone(sim, sim->nodes[node->parent],
                    node->place > 0 ? node->place : node->rank, delay_ms);
     while (world_queue_take(&node->unsent, &packet))

@@ -53,15 +53,16 @@ struct world_node {
     uint32_t rank;
     uint32_t index;
     uint32_t depth;
-    uint32_t parent;     /* index of the node that starts it; SIM_NONE: none */
-    const char *missing; /* why it cannot be started; NULL if it can */
-    char *stopped;       /* why its start was given up, or NULL */
-    bool hangs;          /* its start never ends */
-    uint32_t place;      /* that it was started to have; 0: none */
-    bool starting;       /* its start was requested ... */
-    uint32_t starter;    /* ... last by this node ... */
-    uint32_t start_life; /* ... in this life of that node */
-    uint32_t births;     /* how often it was started */
+    uint32_t parent;      /* index of the node that starts it; SIM_NONE: none */
+    const char *missing;  /* why it cannot be started; NULL if it can */
+    char *stopped;        /* why its start was given up, or NULL */
+    bool hangs;           /* its start never ends */
+    uint32_t place;       /* that it was started to have; 0: none */
+    bool starting;        /* its start was requested ... */
+    uint32_t starter;     /* ... last by this node ... */
+    uint32_t start_life;  /* ... in this life of that node */
+    uint32_t births;      /* how often it was started */
+    uint32_t parent_life; /* the life of its parent that has started it */
     const struct tree_node *shape; /* NULL: not part of the tree */
     struct node *machine;
     struct actions actions;
