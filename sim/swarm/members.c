@@ -142,6 +142,16 @@ static uint32_t node_at(const struct sim *sim, uint32_t place)
     return tree_next_rank(tree) + place - (uint32_t)tree->count;
 }
 
+/* Whether a send would block the application, perhaps for ever: its waves wait
+ * for members that send nothing. */
+static bool would_wait(const struct traffic_stream *stream,
+                       const struct sim *sim,
+                       uint32_t index)
+{
+    return stream->model.sync == COP_WAIT_FOR_ALL &&
+           !node_has_room(sim_node(sim, index), stream->id, TRAFFIC_MOST);
+}
+
 /* Have each chosen member that is not waiting for credit send once more. */
 static void chatter(struct sim *sim, void *arg)
 {
@@ -160,7 +170,7 @@ static void chatter(struct sim *sim, void *arg)
         if (!sim_is_alive(sim, i) || sim_is_frozen(sim, i) ||
             sim_role(sim, i) != NODE_BACKEND || rank == RANK_NONE ||
             !ranks_has(stream->chatterers, rank) || sim_unsent(sim, i) > 0 ||
-            exact_is_full(stream, sim, i))
+            exact_is_full(stream, sim, i) || would_wait(stream, sim, i))
             continue;
         if (stream->model.filter == MODEL_SUM)
             value = (int32_t)(stream->times % TRAFFIC_ANSWERS);
