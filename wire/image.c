@@ -262,10 +262,15 @@ int image_pack(struct payload **out,
 
 /* ---- reading ---- */
 
-/* Whether the image in `payload` has the head and the signature of `plan`. */
+/* Whether the image in `payload` has the head and the signature of `plan`. A
+ * signature that ends where its zeros would begin may be the beginning of another
+ * one, so its length counts. */
 static bool plan_fits(const struct plan *plan, const struct payload *payload)
 {
+    uint32_t sign_len = plan->sign_len;
+
     return plan->count > 0 && payload->len >= plan->data_at &&
+           memcmp(payload->bytes + plan->counts_at, &sign_len, 4) == 0 &&
            memcmp(payload->bytes, plan->head, LENGTH_AT) == 0 &&
            memcmp(payload->bytes + IMAGE_FORMAT_AT,
                   plan->head + IMAGE_FORMAT_AT, plan->format_len + 1u) == 0 &&
@@ -364,9 +369,6 @@ static int64_t read_values(struct cop_value *values,
 
     memcpy(&number, payload->bytes + LENGTH_AT, 4);
     if (number != payload->len)
-        return -EBADMSG;
-    memcpy(&number, payload->bytes + plan->counts_at, 4);
-    if (number != plan->sign_len)
         return -EBADMSG;
     for (unsigned i = 0; i < plan->count; i++) {
         values[i].type = sign_type(plan->signature[i]);

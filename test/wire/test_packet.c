@@ -148,6 +148,31 @@ TEST(arrays_may_be_empty)
     cop_packet_free(packet);
 }
 
+/* The layouts that were used last are kept. That of one empty array must not be
+ * taken for that of two. */
+TEST(a_layout_is_no_beginning_of_another)
+{
+    struct cop_packet *two, *one, *other;
+    char format[] = "%d %d %d %d %d %d %d %d";
+    const uint64_t *ulds;
+    const uint32_t *uds;
+    uint32_t counts[2];
+
+    CHECK_OK(cop_packet_new(&two, 0, "%aud %auld", NULL, 0u, NULL, 0u));
+    two = travel(two);
+    for (size_t len = strlen(format); len > 0; len -= len > 2 ? 3 : 2) {
+        format[len] = '\0'; /* as many others as are kept */
+        CHECK_OK(cop_packet_new(&other, 0, format, 1, 2, 3, 4, 5, 6, 7, 8));
+        cop_packet_free(other);
+    }
+    CHECK_OK(cop_packet_new(&one, 0, "%aud", NULL, 0u));
+    CHECK_OK(cop_packet_unpack(two, "%aud %auld", &uds, &counts[0], &ulds,
+                               &counts[1]));
+    CU_ASSERT(counts[0] == 0 && counts[1] == 0);
+    cop_packet_free(one);
+    cop_packet_free(two);
+}
+
 /* A packet without values has no bytes. */
 TEST(an_empty_format_takes_no_bytes)
 {
