@@ -544,8 +544,10 @@ static void told_synced(const struct traffic *traffic,
 static bool is_refusal(const struct traffic_stream *stream,
                        const struct action *tell)
 {
-    return stream && stream->has_refused && tell->rank == stream->refuser &&
-           tell->text && strstr(tell->text, "it refuses");
+    if (!stream || !stream->has_refused || !tell->text)
+        return false;
+    return traffic_is_total(stream) || /* its parents have no total (17.10) */
+           (tell->rank == stream->refuser && strstr(tell->text, "it refuses"));
 }
 
 /* Whether node `rank` is on the way from the front-end to a member. */
