@@ -49,6 +49,20 @@ static void name_wave(struct stream_root *root, uint64_t wave)
         root->named = wave;
 }
 
+/* A packet of `epoch` is withheld. */
+static void note_withheld(struct stream_root *root, uint32_t epoch)
+{
+    if (epoch > root->withheld_epoch) {
+        root->withheld += root->withheld_last;
+        root->withheld_last = 0;
+        root->withheld_epoch = epoch;
+    }
+    if (epoch == root->withheld_epoch)
+        root->withheld_last++;
+    else
+        root->withheld++;
+}
+
 void deliver_upward(struct node *node,
                     struct stream *stream,
                     struct frame frame)
@@ -66,7 +80,7 @@ void deliver_upward(struct node *node,
     /* A joiner is no member of the waves that it misses (12.3). */
     if (withheld && !(frame.flags & FRAME_NEWCOMER) &&
         stream->root->withheld < UINT32_MAX) {
-        stream->root->withheld++;
+        note_withheld(stream->root, (uint32_t)(frame.wave >> PACKET_WAVE_BITS));
         name_wave(stream->root, frame.wave);
     }
     frame_fini(&frame);
@@ -87,12 +101,13 @@ void deliver_lost(struct node *node, struct stream *stream, uint64_t level)
         over = stream->root->over;
     if (level <= over)
         return;
+    stream->root->lost_wave = true;
+    stream->root->lost_epoch = (uint32_t)((level - 1) >> PACKET_WAVE_BITS);
     if (stream->root->skips) {
         /* orphans name the end of an earlier epoch first (4.5) */
         stream->root->skips =
             level >> PACKET_WAVE_BITS < stream->root->sent.epoch;
         stream->root->over = level;
-        stream->root->lost_wave = true;
         return;
     }
     deliver_frame(node, stream,
@@ -104,7 +119,6 @@ void deliver_lost(struct node *node, struct stream *stream, uint64_t level)
                       .run = level - over,
                   });
     stream->root->over = level;
-    stream->root->lost_wave = true;
 }
 
 void deliver_end_epochs(struct node *node,

@@ -477,13 +477,17 @@ static void tell_synced(struct node *node,
     struct action *news;
 
     deliver_end_epochs(node, stream, claim->settled.epoch);
+    if (root->withheld_epoch < claim->settled.epoch) {
+        root->withheld += root->withheld_last;
+        root->withheld_last = 0;
+    }
     news = node_tell(node, TELL_SYNCED, 0, stream->definition.id, NULL);
     news->sequence = claim->settled.number;
     news->code = lossy || root->withheld > 0 || root->lost_wave;
     news->rank = root->withheld;
     root->sync = 0;
     root->withheld = 0;
-    root->lost_wave = false;
+    root->lost_wave &= root->lost_epoch >= claim->settled.epoch;
     root->synced_epoch = claim->settled.epoch;
     if (!news->code)
         return;

@@ -108,10 +108,15 @@ struct stream_root {
     uint64_t over;         /* the last wave released or lost (4.3b) */
     uint64_t named;        /* the last wave after it that a withheld packet was
                               of, in the earliest epoch; or any before it */
-    uint32_t withheld; /* packets since the last sync that were not delivered */
-    bool skips;        /* this front-end has taken the stream over: the next
+    uint32_t withheld; /* packets since the last sync that were not delivered,
+                          without the following ones */
+    uint32_t withheld_last;  /* those of epoch `withheld_epoch`, the last one of
+                                which there are any: a sync may not cover them */
+    uint32_t withheld_epoch; /* ... */
+    bool skips;            /* this front-end has taken the stream over: the next
                           lost waves may have come to the last one (23.10) */
-    bool lost_wave;    /* since the last sync nothing of a wave has come */
+    bool lost_wave;        /* since the last sync nothing of a wave has come */
+    uint32_t lost_epoch;   /* the epoch of the last such wave */
     uint64_t state_asked;  /* requests for the filter's state */
     uint64_t state_called; /* `state_asked` when it was last packed */
     bool opening;
