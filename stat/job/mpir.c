@@ -99,10 +99,12 @@ static int add_rows(struct targets *targets,
     if (r == 0)
         r = read_at(memory, &at, sizeof(at), symbols->table);
     if (r == 0 && (count <= 0 || (uint32_t)count > TARGETS_MAX || at == 0))
-        return cop_error_set(error, -EAGAIN,
-                             "pid %d: its MPIR_proctable is empty: has the job "
-                             "been started yet?",
-                             (int)pid);
+        return cop_error_set(
+            error, -EAGAIN,
+            "pid %d: its MPIR_proctable is empty: has the job "
+            "been started yet? to look at what it has started: "
+            "--children-of %d",
+            (int)pid, (int)pid);
     for (i = 0; r == 0 && i < count; i++) {
         r = read_at(memory, &row, sizeof(row), at + (uint64_t)i * sizeof(row));
         if (r == 0)

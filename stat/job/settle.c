@@ -280,6 +280,30 @@ void targets_say_asides(const struct targets *targets,
     }
 }
 
+/* Whether a process that was given has started what may be the job, and is not
+ * looked at: it is a launcher, or launchers, or ranks not its own, are below. */
+static bool has_started_job(const struct targets *targets)
+{
+    uint32_t i;
+
+    for (i = 0; i < targets->aside_count; i++) {
+        const struct targets_facts *facts = &targets->asides[i].facts;
+
+        if (facts->helper && !facts->of &&
+            (facts->rank.source != RANK_NONE ||
+             process_is_launcher(facts->name)))
+            return true;
+    }
+    for (i = 0; i < targets->count; i++) {
+        const struct targets_facts *facts = &targets->facts[i];
+
+        if (!facts->sought && facts->rank.source == RANK_NONE &&
+            process_is_launcher(facts->name))
+            return true;
+    }
+    return false;
+}
+
 /* If a launcher, or a script that has started one, was itself given, report how
  * to look at its job. */
 static void say_launchers(const struct targets *targets,
@@ -452,6 +476,7 @@ int targets_settle(struct targets *targets, void (*say)(const char *line))
     }
     r = keep(targets, list, count);
     targets->ranked = r == 0 && source != RANK_NONE;
+    targets->only_starter = has_started_job(targets);
     if (targets->ranked)
         r = find_absent(targets, targets->tasks[count - 1]);
     if (r == 0 && say) {

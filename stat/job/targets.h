@@ -62,6 +62,7 @@ struct targets {
     struct targets_aside *asides;
     uint32_t aside_count;
     uint32_t doubtful;   /* of `asides`: they look like processes of the job */
+    bool only_starter;   /* one that was given has only started the job */
     char **host_names;   /* from host 1 on */
     uint32_t host_count; /* including this host; 0: nothing was added */
     struct targets_wanted *wanted;

@@ -345,6 +345,10 @@ static char *find_missing(const struct report *report)
             targets->doubtful == 1 ? "it may" : "they may",
             targets->doubtful == 1 ? "one" : "some",
             targets->doubtful == 1 ? "it has" : "they have");
+    if (targets && targets->only_starter)
+        return strdup(
+            "partial: processes that a given one has started were not "
+            "looked at, though they may be the job");
     if (report->source.late && report->source.late[0])
         return columns_append(strdup("partial: "), "%s", report->source.late);
     return strdup("");
