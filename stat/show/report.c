@@ -281,21 +281,35 @@ static int find_left_out(struct report *report)
     return r < 0 ? r : report_tasks(&report->cut, tree, NOTE_GIVEN_UP);
 }
 
-/* Whether each place of class number `class` is below a truncated stack. */
+/* Whether a stack that ends at `node` does not tell where the program is: it is
+ * truncated, or all of Go's runtime, which runs other goroutines meanwhile. */
+static bool is_hidden(const struct report *report, uint32_t node)
+{
+    bool go = false;
+
+    while (runtime_role(report->tree, node) != ROLE_PROGRAM ||
+           tree_note(report->tree, node) != NOTE_NONE) {
+        go |= runtime_role(report->tree, node) == ROLE_GO;
+        if (report->tree->nodes[node].depth == 0)
+            return go || tree_note(report->tree, node) == NOTE_TRUNCATED;
+        node = report->above[node];
+    }
+    return tree_note(report->tree, report_top(report, node)) == NOTE_TRUNCATED;
+}
+
+/* Whether each place of class number `class` is hidden. */
 static bool is_unknown(const struct report *report, size_t class)
 {
     const struct classes *classes = report->classes;
     uint32_t i = 0;
 
-    while (
-        i < classes->end_counts[class] &&
-        tree_note(report->tree, report_top(report, classes->ends[class][i])) ==
-            NOTE_TRUNCATED)
+    while (i < classes->end_counts[class] &&
+           is_hidden(report, classes->ends[class][i]))
         i++;
     return i == classes->end_counts[class];
 }
 
-/* Find the tasks of which nothing is known but truncated stacks. Returns 0 or
+/* Find the tasks of which no place in the program is known. Returns 0 or
  * -ENOMEM. */
 static int find_unknown(struct report *report)
 {
@@ -331,8 +345,8 @@ static char *find_missing(const struct report *report)
     set = report->unknown;
     if (tasks_count(set) > 0)
         return columns_append(strdup(""),
-                              "partial: the stacks of %u of %u %ss are "
-                              "truncated, so it is not known what they do: %s",
+                              "partial: it is not known where in the "
+                              "program %u of %u %ss are: %s",
                               tasks_count(set), report->asked,
                               report_noun(report),
                               tasks_text(set, ranks, sizeof(ranks)));

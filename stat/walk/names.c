@@ -336,7 +336,9 @@ static int name_make(struct name *name, const struct known *known)
             function = strdup(place->name);
         r = frame_add(
             name, function, place->file, place->line,
-            role_at(known, i + 1 == count ? role : ROLE_PROGRAM, place));
+            role_at(known,
+                    i + 1 == count || role == ROLE_GO ? role : ROLE_PROGRAM,
+                    place));
     }
     return r;
 }

@@ -551,6 +551,47 @@ TEST(judgements_name_operators_and_workers)
     free(text);
 }
 
+/* Stacks that do not tell where the program is: their tasks are not known, unless
+ * another thread tells. */
+TEST(hidden_places_make_a_look_partial)
+{
+    const char *go = role_text(ROLE_GO);
+    const struct frame python[] = {{FRAME_PYTHON_UNREAD, "", 0, "", 0, false},
+                                   {"read", "", 0, "system", 0, false}};
+    const struct frame embedded[] = {{"main", "app.c", 3, "", 0, false},
+                                     {FRAME_PYTHON_UNREAD, "", 0, "", 0, false},
+                                     {"read", "", 0, "system", 0, false}};
+    const struct frame parked[] = {{"runtime.mcall", "", 0, go, 0, false},
+                                   {"runtime.futex", "", 0, go, 0, false}};
+    const struct frame busy[] = {{"main.refine", "app.go", 7, "", 0, false},
+                                 {"runtime.nanotime", "", 0, go, 0, false}};
+    const struct {
+        const struct frame *frames;
+        size_t count;
+        bool hidden;
+    } cases[] = {{python, 2, true},
+                 {embedded, 3, false},
+                 {parked, 2, true},
+                 {busy, 2, false}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct report_source source = {.hosts = 1, .samples = 1};
+        struct report *report;
+        struct traces *traces;
+        struct tree *tree;
+
+        CHECK_OK(traces_new(&traces));
+        CHECK_OK(traces_add(traces, 0, cases[i].frames, cases[i].count));
+        if (cases[i].frames == busy)
+            CHECK_OK(traces_add(traces, 0, parked, 2));
+        tree = tree_of(traces);
+        CHECK_OK(report_new(&report, tree, &source));
+        CU_ASSERT_EQUAL(report->missing[0] != '\0', cases[i].hidden);
+        report_free(report);
+        tree_free(tree);
+    }
+}
+
 /* A stack that could not be followed is not the place of a task that has
  * another; if it has none, the look is partial. */
 TEST(truncated_stacks_are_no_places)
@@ -569,8 +610,8 @@ TEST(truncated_stacks_are_no_places)
     tree = tree_of(traces);
     CHECK_OK(report_new(&report, tree, &source));
     CU_ASSERT_PTR_NOT_NULL(strstr(
-        report->missing, "1 of 2 tasks are truncated, so it is not known "
-                         "what they do: 1"));
+        report->missing, "it is not known where in the program 1 of 2 tasks "
+                         "are: 1"));
     CU_ASSERT_PTR_NOT_NULL(strstr(report->judgement, "read (start, w.c:3)"));
     report_free(report);
     tree_free(tree);
