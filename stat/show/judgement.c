@@ -7,6 +7,7 @@
 
 #include "stat/show/collective.h"
 #include "stat/show/judging.h"
+#include "stat/show/movers.h"
 #include "stat/show/picture.h"
 #include "stat/show/threads.h"
 #include "stat/walk/runtime.h"
@@ -193,6 +194,23 @@ static bool is_told(const struct judging *judging,
     return place->count == 1 && told == tasks_count(group->tasks);
 }
 
+/* What threads at `place`, one of them or more, do there. */
+static const char *verb_of(const struct judging *judging,
+                           const struct group *group,
+                           const struct threads_place *place)
+{
+    const struct report *report = judging->report;
+    bool one = place->count == 1;
+    uint32_t kept;
+
+    if (report_still(report, group->tasks, place->node) > 0)
+        return one ? "waits" : "wait";
+    if (movers_never_left(&kept, report, group->class) > 0 &&
+        place->node - kept < report->tree->nodes[kept].size)
+        return one ? "moves" : "move";
+    return one ? "is" : "are";
+}
+
 /* Append the places of the threads of `group`, which is one class: that of most
  * threads, then the odd ones. `all` is the number of these threads; 0: it is not
  * known, and each place may have more. */
@@ -236,11 +254,8 @@ static char *append_places(char *text,
         else
             text = columns_append(text, "%u thread%s", places[i].count,
                                   one ? "" : "s");
-        text = columns_append(
-            text, "%s in ",
-            report_still(report, group->tasks, places[i].node) > 0
-                ? (one ? " waits" : " wait")
-                : (one ? " is" : " are"));
+        text = columns_append(text, " %s in ",
+                              verb_of(judging, group, &places[i]));
         text = judging_append_place(text, judging, places[i].node);
         if (one)
             text = append_child(text, judging, group->tasks, places[i].node);

@@ -350,6 +350,12 @@ static void add_waiter_and_worker(struct traces *traces, bool again)
     add_thread(traces, 2, "worker", "refine", again);
 }
 
+static void add_reader_and_mover(struct traces *traces, bool again)
+{
+    add_thread(traces, 0, "main", "read", false);
+    add_thread(traces, 0, "worker", "refine", again);
+}
+
 static void add_two_threads_of_one(struct traces *traces, bool again)
 {
     (void)again;
@@ -384,6 +390,9 @@ TEST(judgements_are_by_place)
         {add_waiter_and_worker,
          "2 of 3 tasks wait in read (main, w.c:3); task 2 moves in worker "
          "(w.c:3) (2 samples, 0.1 s)"},
+        {add_reader_and_mover,
+         "task 0: 1 thread waits in read (main, w.c:3); 1 thread moves in "
+         "refine (worker, w.c:3) (2 samples, 0.1 s)"},
         {add_two_threads_of_one, "3 of 4 tasks wait in barrier (main, w.c:3); "
                                  "task 1: 1 thread waits in "
                                  "lock (give, w.c:3); 1 thread waits in lock "
