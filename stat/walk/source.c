@@ -2,10 +2,12 @@
 #include "stat/walk/source.h"
 
 #include <dwarf.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The functions and blocks around an address, innermost first. */
 struct scopes {
@@ -216,8 +218,22 @@ static bool has_zstd(Elf *elf)
     return found;
 }
 
+/* The same for the file of debug information at `path`. */
+static bool is_zstd_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
+    bool found = elf && has_zstd(elf);
+
+    elf_end(elf);
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 void source_obstacle(char *text, size_t size, Dwfl_Module *dwfl_module)
 {
+    const char *apart = NULL; /* known once it was searched for */
     const char *path =
         dwfl_module_info(dwfl_module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     Dwarf_Addr bias;
@@ -235,7 +251,10 @@ void source_obstacle(char *text, size_t size, Dwfl_Module *dwfl_module)
             (int)(deleted - path), path);
     else if (!elf)
         snprintf(text, size, "no names of %s: it cannot be read", path);
-    else if (has_zstd(elf) && !dwfl_module_nextcu(dwfl_module, NULL, &bias))
+    else if (!dwfl_module_nextcu(dwfl_module, NULL, &bias) &&
+             (has_zstd(elf) || (dwfl_module_info(dwfl_module, NULL, NULL, NULL,
+                                                 NULL, NULL, NULL, &apart) &&
+                                apart && is_zstd_file(apart))))
         snprintf(text, size,
                  "no lines of %s: its debug information is compressed with "
                  "zstd, which libdw %s cannot read",
