@@ -5,41 +5,22 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "stat/show/characters.h"
+
 /* ---- texts ---- */
-
-/* Bytes of the UTF-8 character at `text`, or 0: it is none. */
-static size_t character_len(const char *text)
-{
-    unsigned char first = (unsigned char)*text;
-    size_t len = first < 0x80                    ? 1
-                 : first >= 0xc2 && first < 0xe0 ? 2
-                 : first >= 0xe0 && first < 0xf0 ? 3
-                 : first >= 0xf0 && first < 0xf5 ? 4
-                                                 : 0;
-
-    for (size_t i = 1; i < len; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-    /* Longer than it must be, half of a pair of UTF-16, or above the last one. */
-    if ((first == 0xe0 && (unsigned char)text[1] < 0xa0) ||
-        (first == 0xed && (unsigned char)text[1] >= 0xa0) ||
-        (first == 0xf0 && (unsigned char)text[1] < 0x90) ||
-        (first == 0xf4 && (unsigned char)text[1] >= 0x90))
-        return 0;
-    return len;
-}
 
 /* Write `text` inside quotes of JSON or of dot, which have the same escapes for
  * these. Control characters become spaces, and what is no UTF-8 "?". */
 static void put_text(const char *text, FILE *file)
 {
-    size_t len;
+    unsigned len;
 
-    for (; *text; text += len ? len : 1) {
-        len = character_len(text);
-        if (len == 0)
+    for (; *text; text += len) {
+        uint32_t character = character_read(text, &len);
+
+        if (character == CHARACTER_NONE)
             fputc('?', file);
-        else if ((unsigned char)*text < ' ' || *text == '\x7f')
+        else if (character < ' ' || character == 0x7f)
             fputc(' ', file);
         else
             fprintf(file, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "",
