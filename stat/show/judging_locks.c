@@ -26,7 +26,8 @@ static char *append_owner(char *text,
     const struct tree *tree = judging->report->tree;
     uint32_t task = waits->edges->task, end = 0;
     struct tasks *set;
-    size_t direct = 0, gil = 0, over = 0;
+    size_t direct = 0, gil = 0;
+    const char *where = "";
 
     for (size_t i = 0; i < waits->count; i++) {
         const struct edge *edge = &waits->edges[i];
@@ -35,7 +36,10 @@ static char *append_owner(char *text,
             continue;
         direct++;
         gil += strstr(tree_function(tree, edge->node), FRAME_GIL) != NULL;
-        over += strstr(tree_function(tree, edge->node), FRAME_OVER) != NULL;
+        if (strstr(tree_function(tree, edge->node), FRAME_OVER))
+            where = FRAME_OVER;
+        else if (strstr(tree_function(tree, edge->node), FRAME_ELSEWHERE))
+            where = FRAME_ELSEWHERE;
     }
     if (numbers)
         text = columns_append(
@@ -44,8 +48,7 @@ static char *append_owner(char *text,
             waits->waiting, waits->waiting == 1 ? "" : "s", judging->noun, task,
             waits->waiting == 1 ? "s" : "",
             direct == waits->waiting ? "" : "one for another, at last ",
-            gil == direct ? "the GIL" : "a mutex", waits->owner,
-            over > 0 ? FRAME_OVER : "");
+            gil == direct ? "the GIL" : "a mutex", waits->owner, where);
     while (end < tree->end_count &&
            !(tree->ends[end].current && tree->ends[end].tids &&
              tasks_has(tree->ends[end].tasks, task) &&
@@ -57,7 +60,7 @@ static char *append_owner(char *text,
         uint32_t shown = judging->report->shown[tree->ends[end].node];
 
         text = columns_append(
-            text, ", which %s in ",
+            text, "%s %s in ", where[0] ? " and" : ", which",
             report_still(judging->report, set, shown) > 0 ? "waits" : "is");
         tasks_free(set);
     }

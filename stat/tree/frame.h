@@ -39,6 +39,9 @@
  * mutex. */
 #define FRAME_OVER ", which has ended"
 
+/* ... that holds it in the process from which this one was forked. */
+#define FRAME_ELSEWHERE ", which is in another process"
+
 /* The beginning of the note on the processes that a thread waits for. */
 #define FRAME_CHILD "[waits for "
 

@@ -15,6 +15,7 @@ static const struct form {
 } forms[] = {
     {"[thread # waits for thread #]", NOTE_THREAD},
     {"[thread # waits for thread #" FRAME_OVER "]", NOTE_THREAD},
+    {"[thread # waits for thread #" FRAME_ELSEWHERE "]", NOTE_THREAD},
     {"[thread #" FRAME_GIL "# holds]", NOTE_THREAD},
     {"[tag #]", NOTE_TAG},
     {"[from rank #]", NOTE_FROM},

@@ -8,7 +8,7 @@
 #include "stat/walk/thread.h"
 
 /* Most threads whose children are read: of more nothing is said. */
-#define THREADS_MAX 64
+#define THREADS_MAX 256
 
 /* What is known of the processes that a process waits for. */
 struct children {
@@ -54,6 +54,19 @@ static void add_children(struct children *children, pid_t tid)
     fclose(file);
 }
 
+/* Write the note. Returns whether there is one. */
+static bool note_write(char note[static CHILD_NOTE_SIZE],
+                       const struct children *children)
+{
+    if (children->count == 1)
+        snprintf(note, CHILD_NOTE_SIZE, "[waits for process %d (%.15s)]",
+                 (int)children->found, children->name);
+    else if (children->count > 1)
+        snprintf(note, CHILD_NOTE_SIZE, "[waits for one of %u processes]",
+                 children->count);
+    return children->count > 0;
+}
+
 bool child_note(char note[static CHILD_NOTE_SIZE],
                 pid_t pid,
                 pid_t tid,
@@ -67,6 +80,10 @@ bool child_note(char note[static CHILD_NOTE_SIZE],
     char path[64];
     DIR *folder;
 
+    if (wanted > 0 && !children.inner) {
+        add_child(&children, wanted);
+        return note_write(note, &children);
+    }
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     folder = opendir(path);
     if (!folder)
@@ -80,11 +97,5 @@ bool child_note(char note[static CHILD_NOTE_SIZE],
         threads++;
     }
     closedir(folder);
-    if (children.count == 1)
-        snprintf(note, CHILD_NOTE_SIZE, "[waits for process %d (%.15s)]",
-                 (int)children.found, children.name);
-    else if (children.count > 1)
-        snprintf(note, CHILD_NOTE_SIZE, "[waits for one of %u processes]",
-                 children.count);
-    return children.count > 0 && threads < THREADS_MAX;
+    return threads < THREADS_MAX && note_write(note, &children);
 }

@@ -1,4 +1,4 @@
-/* child.h - the process that a thread waits for, by wait4(2). */
+/* child.h - the process that a thread waits for, by wait4(2) or waitid(2). */
 #pragma once
 
 #include <stdbool.h>
@@ -6,15 +6,16 @@
 #include <sys/types.h>
 
 /* Bytes of the note. */
-#define CHILD_NOTE_SIZE 64
+#define CHILD_NOTE_SIZE 80
 
-/* Write a note on what thread `tid` of process `pid`, which is in wait4(2), waits
- * for: "[waits for process 4711 (sleep)]", or "[waits for one of 3 processes]".
+/* Write a note on what thread `tid` of process `pid`, which is in such a call,
+ * waits for: "[waits for process 4711 (sleep)]", or "[waits for one of 3 processes]".
  *
- * wanted  the first argument of the call: a pid as that process knows it, or
- *         what is not positive, for any process that it has started
+ * wanted  a pid as that process knows it, or what is not positive, for any
+ *         process that it has started
  *
- * Returns whether it is known; not of a process with 64 threads or more. */
+ * Returns whether it is known: any process, or one of a container with its own
+ * pids, not if the process has 256 threads or more. */
 bool child_note(char note[static CHILD_NOTE_SIZE],
                 pid_t pid,
                 pid_t tid,

@@ -5,7 +5,6 @@
 #include "stat/walk/waits.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,10 +12,12 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "stat/walk/callsite.h"
 #include "stat/walk/child.h"
 #include "stat/walk/memory.h"
+#include "stat/walk/mutex.h"
 #include "stat/walk/requests.h"
 #include "stat/walk/thread.h"
 #include "stat/walk/unwind.h"
@@ -44,20 +45,15 @@ static const struct {
     unsigned number;
 } kept[KEPT] = {{3, 3}, {6, 5}, {7, 4}, {12, 12}, {13, 13}, {14, 14}, {15, 15}};
 
+#define DWARF_RSI 4
 #define DWARF_RDI 5
-
-/* The futex and the owner of a mutex of glibc. */
-struct mutex {
-    int32_t lock;
-    uint32_t count;
-    int32_t owner;
-};
 
 struct waits {
     uint64_t registers[FRAMES_MAX][KEPT];
     bool known[FRAMES_MAX][KEPT];
     size_t count;
-    uint64_t waits_at; /* the first argument of a system call */
+    uint64_t waits_at; /* the first argument of a system call, */
+    uint64_t waits_id; /* and the second */
     bool has_mutex;
     struct mutex mutex;
     size_t stack_len;
@@ -71,7 +67,7 @@ struct waits *waits_new(void)
     if (!waits)
         return NULL;
     waits->count = 0;
-    waits->waits_at = 0;
+    waits->waits_at = waits->waits_id = 0;
     waits->has_mutex = false;
     waits->stack_len = 0;
     return waits;
@@ -91,6 +87,8 @@ void waits_take_frame(struct waits *waits, Dwfl_Frame *state)
         return;
     if (number == 0 && dwfl_frame_reg(state, DWARF_RDI, &word) == 0)
         waits->waits_at = word;
+    if (number == 0 && dwfl_frame_reg(state, DWARF_RSI, &word) == 0)
+        waits->waits_id = word;
     for (i = 0; i < KEPT; i++) {
         waits->known[number][i] =
             dwfl_frame_reg(state, kept[i].dwarf, &word) == 0;
@@ -558,41 +556,6 @@ static int note_call(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
                         tag.known ? (int32_t)tag.value : -2, rank);
 }
 
-/* Whether thread `tid` has ended; its id is the same here. */
-static bool has_ended(pid_t tid)
-{
-    struct thread_status status;
-
-    if (thread_status(&status, tid, tid) == 0)
-        return thread_has_ended(status.state);
-    /* /proc may hide the threads of others. */
-    return kill(tid, 0) < 0 && errno == ESRCH;
-}
-
-/* Write a note on the mutex that the thread waits for, if its owner is a thread
- * of the same process, or has ended. */
-static int note_mutex(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
-                      const struct waits *waits,
-                      pid_t pid,
-                      pid_t tid)
-{
-    pid_t inner = thread_inner_tid(pid, tid), owner = waits->mutex.owner;
-    struct thread_status status;
-    bool ended;
-
-    /* In a container threads have other ids: then the owner's id here is not
-     * known. */
-    if (!waits->has_mutex || waits->mutex.lock == 0 || owner <= 0 ||
-        inner != tid)
-        return 0;
-    ended = thread_shares_ids(pid) && has_ended(owner);
-    if (!ended && thread_status(&status, pid, owner) < 0)
-        return 0;
-    snprintf(notes[0], WAITS_NOTE_SIZE, "[thread %d waits for thread %d%s]",
-             (int)tid, (int)owner, ended ? FRAME_OVER : "");
-    return 1;
-}
-
 /* Write a note on the process that the thread waits for, if `frame` is its
  * innermost one, and a call of the C library that waits for a process. Returns how
  * many notes there are, or -ENOMEM. */
@@ -608,10 +571,15 @@ static int note_child(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
     enum role role;
     int r = kinds_find(&role, &symbol, kinds, names, frame);
 
-    if (r < 0 || role != ROLE_SYSTEM ||
-        (!strstr(symbol, "wait4") && !strstr(symbol, "waitpid")))
+    if (r < 0 || role != ROLE_SYSTEM)
         return r;
-    return child_note(notes[0], pid, tid, (int32_t)waits->waits_at);
+    if (strstr(symbol, "wait4") || strstr(symbol, "waitpid"))
+        return child_note(notes[0], pid, tid, (int32_t)waits->waits_at);
+    if (strstr(symbol, "waitid") && waits->waits_at == P_PID)
+        return child_note(notes[0], pid, tid, (int32_t)waits->waits_id);
+    return strstr(symbol, "waitid") && waits->waits_at == P_ALL
+               ? child_note(notes[0], pid, tid, -1)
+               : 0;
 }
 
 int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
@@ -639,7 +607,8 @@ int waits_notes(char notes[static WAITS_NOTES][WAITS_NOTE_SIZE],
             return r;
     }
     if (role == ROLE_THREADS && strstr(symbol, "pthread_mutex_"))
-        return note_mutex(notes, waits, pid, tid);
+        return waits->has_mutex &&
+               mutex_note(notes[0], &waits->mutex, pid, tid);
     if (role == ROLE_MPI && i + 1 < count)
         return note_call(notes, &asking, i + 1, symbol);
     if (i > 0 || count == 0)

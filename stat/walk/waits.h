@@ -18,7 +18,7 @@
 
 /* Most notes about one thread, and bytes of each. */
 #define WAITS_NOTES     3
-#define WAITS_NOTE_SIZE 64 /* as CHILD_NOTE_SIZE */
+#define WAITS_NOTE_SIZE 80 /* as CHILD_NOTE_SIZE and MUTEX_NOTE_SIZE */
 
 struct waits; /* data of one thread; opaque */
 

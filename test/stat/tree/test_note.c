@@ -1,6 +1,7 @@
 /* test_note.c - what the function of a frame says. */
 #include "stat/tree/note.h"
 
+#include "stat/tree/frame.h"
 #include "test/check.h"
 
 TEST(notes_are_read)
@@ -32,6 +33,9 @@ TEST(notes_are_read)
         {"[thread 12 waits for thread 7]", {NOTE_THREAD, {12, 7}}},
         {"[thread 12 waits for thread 7, which has ended]",
          {NOTE_THREAD, {12, 7}}},
+        {"[thread 12 waits for thread 7, which is in another process]",
+         {NOTE_THREAD, {12, 7}}},
+        {FRAME_PYTHON_UNREAD, {NOTE_TRUNCATED, {0, 0}}},
         {"[tag 2147483647]", {NOTE_TAG, {2147483647, 0}}},
         {"[from rank 0]", {NOTE_FROM, {0, 0}}},
         {"[to rank 3]", {NOTE_TO, {3, 0}}},
