@@ -280,25 +280,31 @@ void targets_say_asides(const struct targets *targets,
     }
 }
 
-/* Whether a process that was given has started what may be the job, and is not
+/* Whether what a process that was given has started may be the job, and is not
  * looked at: it is a launcher, or launchers, or ranks not its own, are below. */
 static bool has_started_job(const struct targets *targets)
 {
+    bool others = false;
     uint32_t i;
 
     for (i = 0; i < targets->aside_count; i++) {
         const struct targets_facts *facts = &targets->asides[i].facts;
 
-        if (facts->helper && !facts->of &&
-            (facts->rank.source != RANK_NONE ||
-             process_is_launcher(facts->name)))
+        others |= facts->helper;
+        if (facts->helper && (facts->rank.source != RANK_NONE
+                                  ? !facts->of
+                                  : process_is_launcher(facts->name)))
             return true;
     }
     for (i = 0; i < targets->count; i++) {
         const struct targets_facts *facts = &targets->facts[i];
+        struct process process = {.pid = targets->pids[i]};
 
+        /* Those of srun are on other hosts. */
+        memcpy(process.name, facts->name, sizeof(process.name));
         if (!facts->sought && facts->rank.source == RANK_NONE &&
-            process_is_launcher(facts->name))
+            process_is_launcher(facts->name) &&
+            (others || process_is_remote_shell(&process)))
             return true;
     }
     return false;

@@ -11,14 +11,15 @@
 #define CALL_MAX 128
 
 /* What a library exports if it provides something. MPI's are the names that a
- * profiler's library, which has its own MPI_Init(), calls. */
+ * profiler's library, which has its own MPI_Init(), calls, and that one which has
+ * a few calls for programs without MPI lacks. */
 static const struct mark {
     enum role role;
     const char *symbol;
 } marks[] = {
-    {ROLE_MPI, "PMPI_Init"},
-    {ROLE_MPI, "pmpi_init_"},
-    {ROLE_MPI, "pmpi_init_f08_"},
+    {ROLE_MPI, "PMPI_Comm_spawn"},
+    {ROLE_MPI, "pmpi_comm_spawn_"},
+    {ROLE_MPI, "pmpi_comm_spawn_f08_"},
     {ROLE_MPI, "opal_init"},
     {ROLE_MPI, "orte_init"},
     {ROLE_MPI, "prte_init"},

@@ -35,6 +35,25 @@ static void say(const char *line)
     snprintf(said + len, sizeof(said) - len, "%s\n", line);
 }
 
+/* Many processes with one rank are tasks without ranks. */
+TEST(processes_with_one_rank_are_no_ranks)
+{
+    struct targets targets = {0};
+    struct targets_facts facts = {
+        .rank = {.source = RANK_PMI, .number = 7, .size = 8}, .sought = true};
+    const pid_t count = 100000;
+
+    said[0] = '\0';
+    for (pid_t pid = 1; pid <= count; pid++)
+        CHECK_OK(targets_add(&targets, 0, pid, &facts));
+    CHECK_OK(targets_settle(&targets, say));
+    CU_ASSERT_EQUAL(targets.count, (uint32_t)count);
+    CU_ASSERT_FALSE(targets.ranked);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(said, "several processes have the same rank (pid 2)"));
+    targets_fini(&targets);
+}
+
 static int take_look(void *arg, const struct tree *tree, const char *late)
 {
     struct look *look = arg;
