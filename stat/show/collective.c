@@ -40,6 +40,8 @@ bool collective_find(char name[static COLLECTIVE_SIZE], const char *function)
     owner = begin_of(name, owners, sizeof(owners) / sizeof(owners[0]));
     memmove(name, name + owner, len - owner + 1);
     len -= owner;
+    if (behind > 2 && strncmp(function + behind - 2, "_f", 2) == 0)
+        name[--len] = '\0'; /* Open MPI, for Fortran: ompi_bcast_f */
     if (len > 3 && strcmp(name + len - 3, "f08") == 0)
         name[len - 3] = '\0'; /* Fortran 2008 */
     return begin_of(name, calls, sizeof(calls) / sizeof(calls[0])) > 0;

@@ -456,6 +456,7 @@ static void add_one_collective(struct traces *traces, bool again)
     (void)again;
     add_in_call(traces, 0, "load", "MPI_Bcast", ROLE_MPI, "");
     add_in_call(traces, 1, "step", "mpi_bcast_", ROLE_MPI, "");
+    add_in_call(traces, 2, "step", "ompi_bcast_f", ROLE_MPI, "");
 }
 
 static void add_message(struct traces *traces, bool again)
@@ -482,8 +483,10 @@ TEST(different_collective_calls_are_said_to_be)
          "(step, w.c:3); tasks 1-2 wait in all_reduce (step, w.c:3); no task "
          "has moved (2 samples, 0.1 s)"},
         {add_one_collective,
-         "task 1 waits in mpi_bcast_ (step, w.c:3); task 0 waits in MPI_Bcast "
-         "(load, w.c:3); no task has moved (2 samples, 0.1 s)"},
+         "task 2 waits in ompi_bcast_f (step, w.c:3); task 0 waits in "
+         "MPI_Bcast "
+         "(load, w.c:3); task 1 waits in mpi_bcast_ (step, w.c:3); no task has "
+         "moved (2 samples, 0.1 s)"},
         {add_message,
          "task 1 waits in MPI_Bcast (step, w.c:3); task 0 waits in MPI_Recv "
          "(load, w.c:3); no task has moved (2 samples, 0.1 s)"},
