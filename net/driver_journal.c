@@ -78,9 +78,7 @@ int driver_take_over(struct driver *driver,
                           "its front-end had begun to end this network: remove "
                           "the journal");
         else if (r < 0)
-            cop_error_set(error, r,
-                          "the launch was not finished when the front-end "
-                          "ended: remove the journal, and launch again");
+            cop_error_set(error, r, "cannot take over: %s", strerror(-r));
     }
     driver->detached = r < 0; /* the files stay as they are */
     return r;

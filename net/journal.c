@@ -35,6 +35,8 @@ struct journal {
     int lock; /* of PATH.lock */
     char *path;
     char *lock_path;
+    char *new_path;       /* what is written before it is renamed to `path` */
+    uint64_t len;         /* of the file */
     unsigned char *bytes; /* an opened journal: what was in it */
     struct journal_reader reader;
 };
@@ -122,7 +124,9 @@ static struct journal *journal_new(const char *path)
     journal->path = strdup(path);
     if (asprintf(&journal->lock_path, "%s.lock", path) < 0)
         journal->lock_path = NULL;
-    if (journal->path && journal->lock_path)
+    if (asprintf(&journal->new_path, "%s.new", path) < 0)
+        journal->new_path = NULL;
+    if (journal->path && journal->lock_path && journal->new_path)
         return journal;
     journal_free(journal);
     return NULL;
@@ -141,10 +145,15 @@ void journal_free(struct journal *journal)
 {
     if (!journal)
         return;
+    if (journal->lock >= 0) {
+        unlink(journal->new_path); /* of a process that was killed */
+        unlink(journal->lock_path);
+    }
     journal_abandon(journal);
     forget_bytes(journal);
     free(journal->path);
     free(journal->lock_path);
+    free(journal->new_path);
     free(journal);
 }
 
@@ -160,7 +169,6 @@ void journal_abandon(struct journal *journal)
 void journal_remove(struct journal *journal)
 {
     unlink(journal->path);
-    unlink(journal->lock_path);
 }
 
 /* Open a file of this user that no one else may use, and that is no link. */
@@ -171,15 +179,8 @@ static int open_own(const char *path, int flags, struct cop_error *error)
         open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
 
     if (fd < 0 && errno != ELOOP && errno != EISDIR && errno != ENXIO)
-        return errno == EEXIST
-                   ? cop_error_set(
-                         error, -EEXIST,
-                         "%s: there is a journal: resume its network, "
-                         "or remove the file",
-                         path)
-                   : cop_error_set(error, -errno,
-                                   "%s: cannot open the journal: %s", path,
-                                   strerror(errno));
+        return cop_error_set(error, -errno, "%s: cannot open the journal: %s",
+                             path, strerror(errno));
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
         status.st_uid == geteuid() && (status.st_mode & 077) == 0)
         return fd;
@@ -201,22 +202,19 @@ static long holder(int fd)
     return strtol(text, NULL, 10);
 }
 
-/* Take the lock. It is of the descriptor and not of the process: another attempt of
- * this process is refused too, and gives nothing up (PROTOCOL 23.4). */
-static int take_lock(struct journal *journal, struct cop_error *error)
+/* Whether `fd` is the file that is now at `path`. */
+static bool is_at(int fd, const char *path)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = open_own(journal->lock_path, O_CREAT, error);
+    struct stat here, there;
 
-    if (fd < 0)
-        return fd;
-    journal->lock = fd;
-    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
-        /* without the number only the sentence of -EBUSY is poorer */
-        if (ftruncate(fd, 0) == 0)
-            (void)dprintf(fd, "%ld\n", (long)getpid());
-        return 0;
-    }
+    return fstat(fd, &here) == 0 && lstat(path, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+static int refuse_lock(const struct journal *journal,
+                       int fd,
+                       struct cop_error *error)
+{
     if (errno != EACCES && errno != EAGAIN)
         return cop_error_set(error, -errno, "%s: cannot lock it: %s",
                              journal->lock_path, strerror(errno));
@@ -224,6 +222,34 @@ static int take_lock(struct journal *journal, struct cop_error *error)
                          "%s: its front-end, process %ld, still runs: end that "
                          "process first (kill -9, if it is stopped)",
                          journal->path, holder(fd));
+}
+
+/* Take the lock. It is of the descriptor and not of the process: another attempt of
+ * this process is refused too, and gives nothing up (PROTOCOL 23.4). A process that
+ * gives the lock up removes its file first: a lock on a removed file is none. */
+static int take_lock(struct journal *journal, struct cop_error *error)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd, r;
+
+    for (;;) {
+        fd = open_own(journal->lock_path, O_CREAT, error);
+        if (fd < 0)
+            return fd;
+        if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
+            r = refuse_lock(journal, fd, error);
+            close(fd);
+            return r;
+        }
+        if (is_at(fd, journal->lock_path))
+            break;
+        close(fd);
+    }
+    journal->lock = fd;
+    /* without the number only the sentence of -EBUSY is poorer */
+    if (ftruncate(fd, 0) == 0)
+        (void)dprintf(fd, "%ld\n", (long)getpid());
+    return 0;
 }
 
 /* Write one record, whose body is in two parts. */
@@ -255,14 +281,31 @@ static int write_record(struct journal *journal,
     while (written < 0 && errno == EINTR);
     if (written < 0)
         return -errno;
+    journal->len += (uint64_t)written;
     return (uint64_t)written == HEAD_LEN + len + SUM_LEN ? 0 : -ENOSPC;
+}
+
+/* Whether the file has been removed, or shortened or lengthened by another process:
+ * then no front-end can read what is written to it. */
+static int check_file(const struct journal *journal)
+{
+    struct stat status;
+
+    if (fstat(journal->fd, &status) < 0)
+        return -errno;
+    if (status.st_nlink == 0)
+        return -ENOENT;
+    return (uint64_t)status.st_size == journal->len ? 0 : -EIO;
 }
 
 int journal_write(struct journal *journal, const struct frame *frame)
 {
     unsigned char head[FRAME_HEAD_MAX];
     size_t len = frame_encode(frame, head);
+    int r = check_file(journal);
 
+    if (r < 0)
+        return r;
     return write_record(journal, KIND_FRAME, head, len,
                         frame->payload ? frame->payload->bytes : NULL,
                         frame->payload ? frame->payload->len : 0);
@@ -278,6 +321,7 @@ static int write_beginning(struct journal *journal,
 
     if (r < 0)
         return r;
+    journal->len = sizeof(magic);
     if (write(journal->fd, magic, sizeof(magic)) != sizeof(magic))
         r = errno ? -errno : -ENOSPC;
     if (r == 0)
@@ -288,6 +332,20 @@ static int write_beginning(struct journal *journal,
     sodium_memzero(bytes, len);
     free(bytes);
     return r;
+}
+
+/* Nobody else has the lock: a file that is there is a journal. */
+static int check_absent(const struct journal *journal, struct cop_error *error)
+{
+    struct stat status;
+
+    if (lstat(journal->path, &status) < 0)
+        return 0;
+    return cop_error_set(
+        error, -EEXIST,
+        "%s: there is a journal: resume its network, or remove "
+        "the file",
+        journal->path);
 }
 
 int journal_create(struct journal **out,
@@ -302,15 +360,19 @@ int journal_create(struct journal **out,
     if (!journal)
         return cop_error_set(error, -ENOMEM, "out of memory");
     r = take_lock(journal, error);
+    if (r == 0)
+        r = check_absent(journal, error);
     if (r == 0) {
-        r = journal->fd = open_own(path, O_CREAT | O_EXCL | O_APPEND, error);
+        unlink(journal->new_path);
+        r = journal->fd =
+            open_own(journal->new_path, O_CREAT | O_EXCL | O_APPEND, error);
         if (r >= 0)
             r = write_beginning(journal, bootstrap, address);
-        if (r < 0 && journal->fd >= 0) {
+        if (r == 0 && rename(journal->new_path, path) < 0)
+            r = -errno;
+        if (r < 0 && journal->fd >= 0)
             cop_error_set(error, r, "%s: cannot write the journal: %s", path,
                           strerror(-r));
-            journal_remove(journal);
-        }
     }
     if (r < 0) {
         journal_free(journal);
@@ -413,6 +475,17 @@ static int read_beginning(struct journal *journal,
     return 0;
 }
 
+/* The first frame is written before any node has the completed table (23.3): so
+ * all nodes have ended with the front-end. */
+static int discard(const struct journal *journal, struct cop_error *error)
+{
+    unlink(journal->path);
+    return cop_error_set(error, -ENOENT,
+                         "%s: its launch was not finished, so no node is left: "
+                         "the file is removed",
+                         journal->path);
+}
+
 /* Check all records, and cut off the last one if it is not complete. */
 static int check_rest(struct journal *journal, struct cop_error *error)
 {
@@ -431,9 +504,12 @@ static int check_rest(struct journal *journal, struct cop_error *error)
         journal->reader.at = ahead.at;
         return damaged(journal, error);
     }
+    if (ahead.at == journal->reader.at)
+        return discard(journal, error);
     if (ahead.at < ahead.len && ftruncate(journal->fd, (off_t)ahead.at) < 0)
         return cop_error_set(error, -errno, "%s: cannot shorten it: %s",
                              journal->path, strerror(errno));
+    journal->len = ahead.at;
     return 0;
 }
 

@@ -10,7 +10,8 @@
  * a disk.
  *
  * One network of one process at a time has a journal: it holds a lock of fcntl() on
- * PATH.lock until it ends. */
+ * PATH.lock until it ends. That file is left behind only by a process that was
+ * killed. */
 #pragma once
 
 #include <coppice/error.h>
@@ -36,7 +37,8 @@ int journal_create(struct journal **out,
  * complete is cut off. `*bootstrap` is the caller's to free; its ports are the one
  * where the front-end listened. Returns 0, or with a sentence: -EBUSY if its
  * front-end still runs, -EBADMSG if the file is damaged, -EPERM if it is not a
- * regular file of this user that no one else may read, -ENOMEM and others. */
+ * regular file of this user that no one else may read, -ENOENT if there is none or
+ * its launch was not finished (then it is removed), -ENOMEM and others. */
 int journal_open(struct journal **out,
                  struct bootstrap **bootstrap,
                  const char *path,
@@ -48,13 +50,14 @@ int journal_open(struct journal **out,
 int journal_next(struct journal *journal, struct frame *frame, uint64_t *at);
 
 /* Write `frame`, which is borrowed, behind the last record. After an error the
- * file is not of use: remove it. Returns 0 or a negative errno. */
+ * file is not of use: remove it. Returns 0 or a negative errno: -ENOENT if the
+ * file was removed, -EIO if it has another length than was written. */
 int journal_write(struct journal *journal, const struct frame *frame);
 
-/* Remove the file and its lock: nobody is to take over. */
+/* Remove the file: nobody is to take over. */
 void journal_remove(struct journal *journal);
 
-/* Close the file, and give up the lock. NULL is fine. */
+/* Close the file, give up the lock, and remove the lock's file. NULL is fine. */
 void journal_free(struct journal *journal);
 
 /* In a forked child: close the descriptors, and do nothing else. The lock stays

@@ -539,11 +539,12 @@ COP_API int cop_network_move(struct cop_network *network,
  *
  * Returns 0 when all back-ends have a path, or after `timeout_ms`: others may come
  * later, or are given up. With a sentence in `error`: -EBUSY if the front-end of
- * the journal still runs, -ENOENT if there is no journal, -EBADMSG if it is
- * damaged, or the launch was not finished, -ESHUTDOWN if its network was ended,
- * -EPERM if the file is not a regular one of this user alone, -EADDRINUSE if
- * another process has the port, -EINVAL, -ENOMEM. The journal stays after an
- * error. */
+ * the journal still runs, -ENOENT if there is no network to take over: launch one
+ * (there is no journal; or the front-end died in its launch, then the journal is
+ * removed), -EBADMSG if it is damaged, -ESHUTDOWN if its network was ended, -EPERM
+ * if the file is not a regular one of this user alone, -EADDRINUSE if another
+ * process has the port, -EINVAL, -ENOMEM. The journal stays after any error but
+ * -ENOENT. */
 COP_API int cop_network_resume(struct cop_network **out,
                                const struct cop_resume *resume,
                                struct cop_error *error);

@@ -238,6 +238,63 @@ TEST(a_living_tool_is_not_replaced)
     drop_place(&place);
 }
 
+/* A tool is killed in its launch, while a back-end has not connected. Its nodes
+ * end, and the next tool launches. */
+TEST(a_launch_that_was_killed_is_none)
+{
+    char shell[] = "/bin/sh", run[] = "-c",
+         wait[] = "cat <&$COPPICE_BOOTSTRAP_FD >/dev/null";
+    char *backend[] = {shell, run, wait, NULL};
+    struct cop_launch options = COP_LAUNCH_INIT;
+    struct cop_network *network = NULL;
+    struct place place;
+    pid_t pid;
+
+    make_place(&place);
+    options.topology_shape = "2x2";
+    options.backend_argv = backend;
+    options.survive_ms = SURVIVE_MS;
+    options.journal_path = place.path;
+    pid = fork();
+    if (pid == 0)
+        _exit(cop_network_launch(&network, &options, NULL) < 0);
+    while (access(place.path, F_OK) < 0)
+        tree_pause();
+    kill_tool(pid);
+    check_refused(&place, -ENOENT, "launch was not finished");
+    CU_ASSERT(tree_is_clean(TREE_PATIENCE_MS));
+    tree_end(launch(&place, "2x2"));
+    drop_place(&place);
+}
+
+/* Wait for the event of a journal that failed. */
+static void await_failure(struct cop_network *network, const char *say)
+{
+    struct cop_event event;
+
+    CHECK_OK(tree_await(network, COP_EVENT_JOURNAL_FAILED, &event));
+    tree_check_says(event.text, say);
+}
+
+/* The file is removed, or shortened, under a tool that runs: an event, and the
+ * network goes on. */
+TEST(a_journal_that_was_lost)
+{
+    for (int cut = 0; cut < 2; cut++) {
+        struct cop_network *network;
+        struct place place;
+
+        make_place(&place);
+        network = launch(&place, "2x2");
+        CHECK_OK(cut ? truncate(place.path, 100) : unlink(place.path));
+        echo_once(network, 0);
+        await_failure(network, "cannot be written|resume");
+        echo_once(network, 0);
+        tree_end(network);
+        drop_place(&place);
+    }
+}
+
 /* What is not there yet is refused, in words. */
 TEST(what_is_not_built_is_refused)
 {

@@ -39,13 +39,10 @@ static void begin(void)
     snprintf(path, sizeof(path), "%s/journal", folder);
 }
 
+/* Check that no file is left but the journal, if that. */
 static void end(void)
 {
-    char lock[80];
-
-    snprintf(lock, sizeof(lock), "%s.lock", path);
     unlink(path);
-    unlink(lock);
     CHECK_OK(rmdir(folder));
 }
 
@@ -191,6 +188,57 @@ TEST(only_a_file_of_ones_own)
     CHECK_OK(mkfifo(path, 0600));
     CHECK_IS(read_one(&count, NULL), -EPERM);
     unlink(other);
+    end();
+}
+
+/* A front-end that was killed in its launch has written no frame: there is no
+ * network to take over, and the file is removed. */
+TEST(an_unfinished_launch_is_none)
+{
+    struct bootstrap *bootstrap = make_bootstrap();
+    struct frame first = {.type = FRAME_READY};
+    struct cop_error error = {""};
+    struct journal *journal = NULL;
+    uint32_t count;
+
+    begin();
+    CHECK_OK(journal_create(&journal, path, bootstrap, ADDRESS, NULL));
+    journal_free(journal);
+    CHECK_IS(read_one(&count, &error), -ENOENT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "launch was not finished"));
+    CU_ASSERT_EQUAL(access(path, F_OK), -1);
+    /* the first frame was torn: no node had what follows it */
+    CHECK_OK(journal_create(&journal, path, bootstrap, ADDRESS, NULL));
+    CHECK_OK(journal_write(journal, &first));
+    journal_free(journal);
+    CHECK_OK(truncate(path, length() - 1));
+    CHECK_IS(read_one(&count, NULL), -ENOENT);
+    bootstrap_free(bootstrap);
+    end();
+}
+
+/* What was done to the file of a front-end that runs is found with its next
+ * record. */
+TEST(a_file_that_was_changed_is_not_written)
+{
+    const int codes[] = {-ENOENT, -EIO, -EIO};
+    struct bootstrap *bootstrap = make_bootstrap();
+    struct frame frame = {.type = FRAME_READY};
+    struct journal *journal = NULL;
+
+    begin();
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(journal_create(&journal, path, bootstrap, ADDRESS, NULL));
+        CHECK_OK(journal_write(journal, &frame));
+        if (i == 0)
+            CHECK_OK(unlink(path));
+        else
+            CHECK_OK(truncate(path, i == 1 ? 0 : length() + 1));
+        CHECK_IS(journal_write(journal, &frame), codes[i]);
+        journal_remove(journal);
+        journal_free(journal);
+    }
+    bootstrap_free(bootstrap);
     end();
 }
 
