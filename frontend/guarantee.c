@@ -48,10 +48,32 @@ static int check_filters(const struct stream_definition *definition,
     return r;
 }
 
+/* Whether the front-end's own filter may be that of a stream of whole waves in a
+ * network that survives it (PROTOCOL 23.8). */
+static int check_survival(const struct stream_definition *definition,
+                          const char *directories,
+                          struct cop_error *error)
+{
+    struct stream_definition commnode = *definition;
+    int r;
+
+    if (definition->up_filter_frontend[0])
+        commnode.up_filter = definition->up_filter_frontend;
+    r = check_filters(&commnode, NODE_COMMNODE, directories, error);
+    if (r == -EOPNOTSUPP)
+        cop_error_set(error, r,
+                      "filter \"%s\" does not declare COP_STATELESS: what the "
+                      "front-end's filter keeps would be lost with the "
+                      "front-end, and this network survives it (survive_ms)",
+                      commnode.up_filter);
+    return r;
+}
+
 /* Set the kind of `definition` to that of `way`. Returns 0, -EOPNOTSUPP with
  * the reason if it does not fit, -ELIBBAD or -ENOMEM. */
 static int take_way(const struct way *way,
                     struct stream_definition *definition,
+                    bool survives,
                     const char *directories,
                     struct cop_error *error)
 {
@@ -73,6 +95,8 @@ static int take_way(const struct way *way,
                               "%s",
                               why.text);
     }
+    if (r == 0 && survives && way->kind == STREAM_WAVES)
+        r = check_survival(definition, directories, error);
     return r;
 }
 
@@ -93,6 +117,7 @@ static int check_bounds(const struct stream_definition *definition,
 
 /* Take the first way that fits. */
 static int choose_any(struct stream_definition *definition,
+                      bool survives,
                       const char *directories,
                       struct cop_error *error)
 {
@@ -100,7 +125,7 @@ static int choose_any(struct stream_definition *definition,
     int r;
 
     for (size_t i = 0; i < WAYS; i++) {
-        r = take_way(&ways[i], definition, directories, &why[i]);
+        r = take_way(&ways[i], definition, survives, directories, &why[i]);
         if (r == 0)
             return 0;
         if (r != -EOPNOTSUPP)
@@ -114,6 +139,7 @@ static int choose_any(struct stream_definition *definition,
 
 int guarantee_choose(struct stream_definition *definition,
                      enum cop_guarantee guarantee,
+                     bool survives,
                      const char *directories,
                      struct cop_error *error)
 {
@@ -124,11 +150,11 @@ int guarantee_choose(struct stream_definition *definition,
     if (r < 0 || guarantee == COP_GUARANTEE_NONE)
         return r;
     if (guarantee == COP_GUARANTEE_EXACT)
-        return choose_any(definition, directories, error);
+        return choose_any(definition, survives, directories, error);
     for (size_t i = 0; i < WAYS; i++) {
         if (ways[i].guarantee != guarantee)
             continue;
-        r = take_way(&ways[i], definition, directories, &why);
+        r = take_way(&ways[i], definition, survives, directories, &why);
         if (r == -EOPNOTSUPP)
             r = cop_error_set(error, -EINVAL, "%s cannot be kept: %s",
                               ways[i].name, why.text);

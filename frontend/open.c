@@ -123,12 +123,6 @@ static int open_stream(struct cop_stream **out,
     r = driver_step(network->driver, &event, &id);
     if (r == -ENOTCONN)
         return cop_error_set(error, r, "the network has ended");
-    if (r == -EOPNOTSUPP)
-        return cop_error_set(
-            error, r,
-            "COP_GUARANTEE_WAVES is not there yet in a network "
-            "with survive_ms: use COP_GUARANTEE_TOTAL, or "
-            "launch without survive_ms");
     if (r < 0)
         return cop_error_set(error, r, "cannot open a stream: %s",
                              strerror(-r));
@@ -186,8 +180,9 @@ int cop_stream_open(struct cop_stream **out,
     definition.up_filter_frontend = open_role(options.up_filter_frontend);
     definition.up_filter_backend = open_role(options.up_filter_backend);
     definition.down_filter = open_name(options.down_filter);
-    r = guarantee_choose(&definition, options.guarantee, network->filter_path,
-                         error);
+    r = guarantee_choose(&definition, options.guarantee,
+                         driver_bootstrap(network->driver)->survive_ms > 0,
+                         network->filter_path, error);
     if (r < 0)
         return r;
     if (options.parameters)

@@ -20,8 +20,6 @@ static int open_stream(struct node *node, const struct event *event)
     if (kind_of(event->definition)->syncs_by_wave &&
         event->definition->sync != COP_WAIT_FOR_ALL)
         return -EINVAL;
-    if (node->survive_ms > 0 && event->definition->kind == STREAM_WAVES)
-        return -EOPNOTSUPP; /* PROTOCOL 23.8 */
     if (definition_copy(&control.definition, event->definition) < 0)
         return -ENOMEM;
     if (control.definition.keep == 0)

@@ -532,9 +532,10 @@ COP_API int cop_network_move(struct cop_network *network,
  * A packet for which a send had returned 0 comes to every member once; if the
  * tool crashed within a millisecond of that, it may be missing. On streams of
  * totals nothing is lost; with COP_GUARANTEE_COMPENSATION, nothing that living
- * members have sent. On other streams what was on its way up is lost, and the
- * next sync returns 1. Streams with COP_GUARANTEE_WAVES cannot be opened in such a
- * network. A stream whose downstream filter is not one to one fails
+ * members have sent. With COP_GUARANTEE_WAVES each wave comes once, whole and in
+ * order; those that were given to the dead tool, taken or not, do not come again. On
+ * other streams what was on its way up is lost, and the next sync returns 1. A
+ * stream whose downstream filter is not one to one fails
  * (COP_EVENT_STREAM_FAILED).
  *
  * Returns 0 when all back-ends have a path, or after `timeout_ms`: others may come

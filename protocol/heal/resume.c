@@ -9,8 +9,9 @@
  *
  *     READY     the launched tree; number: the first rank for joiners
  *     JOINED    number: lower ranks may have been given to joiners
- *     CONTROL   of stream 0; OPEN has `waves_only` as its origin
+ *     CONTROL   of stream 0; the origin of OPEN is what OPEN has not
  *     DATA, MARKER  of a stream, as they enter the feed
+ *     FINAL     a wave was accepted (23.8)
  *     FAREWELL  the totals of a back-end; LEFT follows, or it is void
  *     STABLE    a closed stream was removed
  *     ADOPTED   a front-end has taken over; number: the how-many-eth time */
@@ -27,6 +28,8 @@
 /* The highest round that a child may have seen (6.9). More would leave too few
  * numbers for later rounds. */
 #define ROUND_MAX (UINT32_MAX / 2)
+
+#define REDO_LIMIT_MAX (UINT32_MAX >> 1)
 
 /* Packets that a front-end may have numbered and not recorded: they waited for
  * its filter (3.5). */
@@ -59,13 +62,30 @@ void resume_record_launch(struct node *node)
     frame_fini(&frame);
 }
 
+/* What OPEN has not: whether the application gets waves only, and `redo_limit`. */
+static uint32_t pack_open(const struct stream_definition *definition)
+{
+    uint32_t limit = definition->redo_limit;
+
+    if (limit > REDO_LIMIT_MAX)
+        limit = REDO_LIMIT_MAX;
+    return limit << 1 | definition->waves_only;
+}
+
+static void unpack_open(struct stream_definition *definition, uint32_t packed)
+{
+    definition->waves_only = packed & 1;
+    definition->redo_limit = packed >> 1;
+}
+
 void resume_record_control(struct node *node,
                            const struct control *control,
                            const struct frame *frame)
 {
     struct frame record = *frame;
 
-    record.origin = control->definition.waves_only;
+    if (control->type == CONTROL_OPEN)
+        record.origin = pack_open(&control->definition);
     journal_add(node, &record);
 }
 
@@ -143,16 +163,20 @@ static int take_joiners(struct node *node, const struct control *control)
 /* A control that names a stream must name one that there is. */
 static bool may_follow(const struct node *node, const struct control *control)
 {
+    const struct stream *stream = node_stream(node, control->stream);
+
     switch (control->type) {
     case CONTROL_OPEN:
-        return control->definition.kind != STREAM_WAVES &&
-               control->definition.id > node->last_stream &&
+        return control->definition.id > node->last_stream &&
                node->stream_count < LIMIT_STREAMS;
     case CONTROL_CLOSE:
     case CONTROL_PARAMETERS:
     case CONTROL_FAIL:
-        return control->stream > 0 && node_stream(node, control->stream);
+        return control->stream > 0 && stream;
     case CONTROL_REDO:
+        return stream && stream->waves &&
+               control->generation == stream->waves->generation + 1 &&
+               control->after == stream->waves->final;
     case CONTROL_VIEW:
         return false;
     case CONTROL_ENTER:
@@ -199,11 +223,37 @@ static int take_control(struct node *node, const struct frame *frame)
         r = zero_take(node, &copy);
         opened = node_stream(node, control.stream);
         if (r == 0 && control.type == CONTROL_OPEN && opened)
-            opened->definition.waves_only = frame->origin;
+            unpack_open(&opened->definition, frame->origin);
     }
     frame_fini(&copy);
     control_fini(&control);
     return r;
+}
+
+static void take_marker(struct node *node,
+                        struct stream *stream,
+                        const struct msg_marker *marker)
+{
+    struct ranks named = {0};
+
+    stream->root->sent = (struct mark){marker->number, marker->epoch};
+    if (!stream->waves)
+        return;
+    waves_names(marker, &named);
+    accept_take_names(node, stream, &named);
+    ranks_fini(&named);
+}
+
+static int take_final(struct node *node, const struct frame *frame)
+{
+    struct stream *stream = node_stream(node, frame->stream);
+    struct msg_final final;
+
+    if (!stream || !stream->waves || msg_final_decode(frame, &final) < 0 ||
+        final.level <= stream->waves->final || stream->closing)
+        return -EBADMSG;
+    accept_take_final(stream, final.level);
+    return 0;
 }
 
 static int take_packet(struct node *node, const struct frame *frame)
@@ -220,7 +270,7 @@ static int take_packet(struct node *node, const struct frame *frame)
         return -EBADMSG;
     stream->down.last = frame->number;
     if (frame->type == FRAME_MARKER)
-        stream->root->sent = (struct mark){marker.number, marker.epoch};
+        take_marker(node, stream, &marker);
     downward_commit(node, stream, frame_ref(frame), 0);
     downward_pending(node, stream);
     return 0;
@@ -250,6 +300,8 @@ static int take_record(struct node *node, const struct frame *frame)
     case FRAME_DATA:
     case FRAME_MARKER:
         return take_packet(node, frame);
+    case FRAME_FINAL:
+        return take_final(node, frame);
     case FRAME_FAREWELL:
         frame_fini(&node->resuming.farewell);
         node->resuming.farewell = frame_ref(frame);
@@ -319,6 +371,8 @@ static void take_over_stream(struct node *node, struct stream *stream)
     stream->root->open_deadline_ms = node->now_ms + node->times.open_timeout_ms;
     stream->root->skips = true;
     node_act(node, ACTION_LOAD)->definition = &stream->definition;
+    if (stream->kind->take_over && !stream->closing)
+        stream->kind->take_over(node, stream);
     if (stream->closing)
         node_tell(node, TELL_CLOSED, 0, stream->definition.id, NULL);
 }

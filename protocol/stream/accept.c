@@ -231,11 +231,20 @@ void accept_lost(struct node *node,
 
 /* ---- waves ---- */
 
-/* Waves up to the tally's level are final now. */
+/* Waves up to the tally's level are final now. The record precedes the wave: a
+ * front-end that takes over goes on behind it (23.8). */
 static void rise(struct node *node, struct stream *stream, bool ask)
 {
     uint64_t final = tally_level(stream->waves->tally).wave;
 
+    if (journal_is_kept(node)) {
+        struct frame record = msg_final_encode(&(struct msg_final){
+            .stream = stream->definition.id,
+            .level = final,
+        });
+
+        journal_add(node, &record);
+    }
     if (epoch_of(final) != epoch_of(stream->waves->final))
         accept_changed(stream);
     waves_rise(node, stream, final, ask);
@@ -330,6 +339,44 @@ void accept_redo(struct node *node, struct stream *stream)
         return;
     begin_redo(node, stream);
     waves_return_credit(node, stream);
+}
+
+/* ---- taking over (23.8) ---- */
+
+void accept_take_final(struct stream *stream, uint64_t final)
+{
+    struct waves *waves = stream->waves;
+
+    waves->final = final;
+    tally_enter(waves->tally, waves->generation, final);
+    accept_changed(stream);
+}
+
+void accept_take_names(struct node *node,
+                       struct stream *stream,
+                       const struct ranks *named)
+{
+    struct accepting *accept = &stream->waves->accept;
+
+    for (size_t i = 0; i < accept->late_count; i++)
+        if (accept->late[i].epoch == WAVES_UNNAMED &&
+            ranks_has(named, accept->late[i].rank))
+            accept->late[i].epoch = stream->root->sent.epoch;
+    if (ranks_subtract(&stream->root->entering, named) < 0)
+        node->failed = true;
+    accept_changed(stream);
+}
+
+void accept_take_over(struct node *node, struct stream *stream)
+{
+    struct waves *waves = stream->waves;
+
+    waves->accept.gone_count = 0; /* all that they had sent is sent no more */
+    if (stream->root->sent.epoch < epoch_of(waves->final))
+        stream->root->sent.epoch = epoch_of(waves->final);
+    compute_want(node, stream);
+    begin_redo(node, stream);
+    waves->accept.redos = 0; /* it is no wave's fault */
 }
 
 /* Accept the next wave, or end an epoch; else have a redo begin, if the wave can

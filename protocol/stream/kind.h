@@ -158,6 +158,9 @@ struct stream_kind {
     /* This back-end joins, in `epoch`. Never NULL. */
     void (*enter)(struct node *node, struct stream *stream, uint32_t epoch);
 
+    /* Front-end: it takes the stream over (23.5). */
+    void (*take_over)(struct node *node, struct stream *stream);
+
     /* ---- syncs and redos ---- */
 
     /* Front-end: the application asks for a sync; its marker is sent next. */

@@ -58,6 +58,7 @@ const struct stream_kind waves_kind = {
     .entered = accept_entered,
     .lost = accept_lost,
     .enter = retain_enter,
+    .take_over = accept_take_over,
     .sync_asked = accept_sync,
     .sync_sent = accept_sync_sent,
     .delays_sync = accept_delays_sync,

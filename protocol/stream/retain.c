@@ -148,21 +148,28 @@ void retain_leave(struct node *node, struct stream *stream)
     upward_pump(node, stream);
 }
 
-/* Whether the marker names this node. A damaged list names no node. */
-static bool is_named(const struct node *node, const struct msg_marker *marker)
+void waves_names(const struct msg_marker *marker, struct ranks *out)
 {
     struct cop_packet *packet = NULL;
-    struct ranks named = {0};
     const uint32_t *pairs;
     uint32_t count;
-    bool found = false;
 
     if (marker->payload && packet_open(&packet, marker->payload) == 0 &&
         cop_packet_unpack(packet, "%aud", &pairs, &count) == 0 &&
-        ranks_from_pairs(&named, pairs, count) == 0)
-        found = ranks_has(&named, node->rank);
-    ranks_fini(&named);
+        ranks_from_pairs(out, pairs, count) < 0)
+        ranks_fini(out);
     cop_packet_free(packet);
+}
+
+/* Whether the marker names this node. */
+static bool is_named(const struct node *node, const struct msg_marker *marker)
+{
+    struct ranks named = {0};
+    bool found;
+
+    waves_names(marker, &named);
+    found = ranks_has(&named, node->rank);
+    ranks_fini(&named);
     return found;
 }
 

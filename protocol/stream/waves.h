@@ -8,6 +8,7 @@
 #include "protocol/stream/kept.h"
 #include "protocol/stream/stream.h"
 #include "protocol/stream/tally.h"
+#include "wire/messages.h"
 
 /* A member of a stream, and the first epoch in which it is expected. */
 struct joined {
@@ -75,6 +76,9 @@ static inline uint64_t waves_hash(uint32_t rank)
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
 }
+
+/* The joiners that a marker names (16.11). A damaged list names none. */
+void waves_names(const struct msg_marker *marker, struct ranks *out);
 
 /* Operations of waves_kind. */
 int waves_begin(struct stream *stream, const struct node *node);
@@ -175,6 +179,19 @@ void waves_close(struct node *node, struct stream *stream);
 
 /* Return the credit that the tally owes. */
 void waves_return_credit(struct node *node, struct stream *stream);
+
+/* ---- accept.c: a front-end that takes over (23.8) ---- */
+
+/* The last front-end had accepted the waves up to `final`. */
+void accept_take_final(struct stream *stream, uint64_t final);
+
+/* The marker that it has sent last named `named`. */
+void accept_take_names(struct node *node,
+                       struct stream *stream,
+                       const struct ranks *named);
+
+/* Go on behind the last wave that it has accepted: begin a redo. */
+void accept_take_over(struct node *node, struct stream *stream);
 
 /* ---- retain.c: a back-end ---- */
 

@@ -2,6 +2,7 @@
  * (PROTOCOL 23). */
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "test/frontend/tree.h"
@@ -176,6 +177,86 @@ TEST(a_total_outlives_its_tool)
     }
 }
 
+/* ---- whole waves ---- */
+
+/* The waves that a tool has taken, for the next one. */
+static uint64_t *taken_before;
+
+/* Check a wave: it is `n`, and has each back-end's number. Returns the next one. */
+static uint64_t check_wave(struct cop_network *network,
+                           struct cop_packet *packet,
+                           uint64_t n)
+{
+    const struct cop_communicator *all = cop_network_everyone(network);
+    const int32_t *numbers;
+    uint32_t count = 0;
+    int sum = 0;
+
+    for (size_t m = 0; m < cop_communicator_size(all); m++)
+        sum += member_number(cop_communicator_rank(all, m), (int)n - 1);
+    CU_ASSERT_EQUAL(cop_packet_wave(packet), n);
+    CHECK_OK(cop_packet_unpack(packet, "%ad", &numbers, &count));
+    CU_ASSERT_EQUAL_FATAL(count, 1);
+    CU_ASSERT_EQUAL(numbers[0], sum);
+    cop_packet_free(packet);
+    return n + 1;
+}
+
+static void take_waves(struct cop_network *network, int shape)
+{
+    struct cop_stream_options options = COP_STREAM_OPTIONS_INIT;
+    struct cop_packet *packet = NULL;
+    struct cop_stream *stream;
+    uint64_t next = 1;
+
+    (void)shape;
+    options.guarantee = COP_GUARANTEE_WAVES;
+    options.up_filter = "sum";
+    stream = tree_open_with(network, &options);
+    CHECK_OK(cop_stream_send(stream, TAG_FEED, "%d %d", NUMBERS, RATE));
+    while (next <= NUMBERS / 2) {
+        CHECK_OK(cop_stream_receive(stream, &packet, TREE_PATIENCE_MS));
+        next = check_wave(network, packet, next);
+        *taken_before = next - 1;
+    }
+}
+
+/* PROTOCOL 23.8: the tool is killed while waves come. The next one gets the
+ * others, each once, whole and in order. What the first one had been given and
+ * had not taken is lost with it. */
+TEST(waves_stay_whole)
+{
+    taken_before = mmap(NULL, sizeof(*taken_before), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_FATAL(taken_before != MAP_FAILED);
+    for (int shape = 0; shape < TREE_SHAPES; shape++) {
+        struct cop_packet *packet = NULL;
+        struct cop_network *network;
+        struct cop_stream *stream;
+        struct place place;
+        uint64_t next;
+
+        make_place(&place);
+        kill_tool(start_tool(&place, take_waves, shape));
+        network = resume(&place);
+        stream = cop_network_next_stream(network, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(stream);
+        CHECK_IS(cop_stream_guarantee(stream, NULL), COP_GUARANTEE_WAVES);
+        CHECK_IS(tree_sync(stream), 0);
+        next = NUMBERS + 1;
+        while (cop_stream_receive(stream, &packet, 0) == 0) {
+            if (next > NUMBERS)
+                next = cop_packet_wave(packet);
+            CU_ASSERT(next > *taken_before);
+            next = check_wave(network, packet, next);
+        }
+        CU_ASSERT_EQUAL(next, NUMBERS + 1);
+        tree_end(network);
+        drop_place(&place);
+    }
+    munmap(taken_before, sizeof(*taken_before));
+}
+
 /* ---- ordinary streams ---- */
 
 static void echo_once(struct cop_network *network, int shape)
@@ -323,10 +404,11 @@ TEST(what_is_not_built_is_refused)
     tree_check_says(error.text, "still runs");
     exact.guarantee = COP_GUARANTEE_WAVES;
     exact.up_filter = "sum";
+    exact.up_filter_frontend = "int_union";
     CHECK_IS(cop_stream_open(&stream, network, cop_network_everyone(network),
                              &exact, &error),
-             -EOPNOTSUPP);
-    tree_check_says(error.text, "COP_GUARANTEE_TOTAL|without survive_ms");
+             -EINVAL);
+    tree_check_says(error.text, "COP_STATELESS|survive_ms");
     tree_end(network);
     drop_place(&place);
     network = tree_launch("flat:2");

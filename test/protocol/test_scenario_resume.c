@@ -404,12 +404,74 @@ SCENARIO(a_stream_that_cannot_go_on, TREE, SURVIVE)
     CU_ASSERT_EQUAL(sim_told(sim, 3, TELL_CLOSED), 1);
 }
 
-/* PROTOCOL 23.8: not built: whole waves. */
-SCENARIO(whole_waves_are_refused, TREE, SURVIVE)
+/* PROTOCOL 23.8: waves that were on their way come after one redo, each once and
+ * in order, and those that were delivered do not come again. */
+SCENARIO(whole_waves_go_on, TREE, SURVIVE)
 {
-    uint32_t stream;
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_WAVES);
 
-    CHECK_IS(sim_ask_open(sim, &stream, .kind = STREAM_WAVES), -EOPNOTSUPP);
+    sim_echo(sim);
+    sim_send_ints(sim, 0, stream, 1, 5);
+    sim_run(sim, 20);
+    expect_taken(sim, 0, stream, 5, 20);
+    sim_send_ints(sim, 0, stream, 6, 9);
+    sim_run(sim, 3);
+    take_over(sim, 500);
+    expect_taken(sim, 0, stream, 9, 36);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_send_ints(sim, 0, stream, 10, 12);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    expect_taken(sim, 0, stream, 12, 48);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 1);
+    check_whole(sim, SIM_NONE);
+}
+
+/* PROTOCOL 23.8, 23_8_lost_between: a wave without a lost back-end was delivered:
+ * no later one has it. */
+SCENARIO(whole_waves_of_the_living, TREE, SURVIVE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum", .kind = STREAM_WAVES);
+
+    sim_echo(sim);
+    sim_crash(sim, 5);
+    sim_run(sim, 100);
+    sim_send_int(sim, 0, stream, 1);
+    sim_run(sim, 20);
+    expect_taken(sim, 0, stream, 1, 3);
+    sim_send_int(sim, 0, stream, 2);
+    sim_run(sim, 3);
+    sim_crash(sim, 0);
+    sim_run(sim, 100);
+    sim_crash(sim, 6);
+    sim_run(sim, 100);
+    CHECK_OK(sim_resume(sim));
+    sim_run(sim, 1500);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    expect_taken(sim, 0, stream, 2, 4);
+}
+
+/* PROTOCOL 23.5, 16.11: joiners that a marker has named before the crash, and one
+ * that none has named. */
+SCENARIO(whole_waves_with_joiners, TREE, SURVIVE)
+{
+    uint32_t stream =
+        sim_open_filter(sim, "sum", .kind = STREAM_WAVES, .grow = true);
+    unsigned alive = 5;
+    uint32_t second;
+
+    sim_echo(sim);
+    sim_attach(sim, 1);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    sim_run(sim, 100);
+    second = sim_attach(sim, 2);
+    sim_wait(sim, 0, TELL_BACKEND_JOINED);
+    take_over(sim, 500);
+    alive += sim_is_alive(sim, second);
+    sim_echo(sim);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    sim_send_int(sim, 0, stream, 10);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 10 * (int)alive);
 }
 
 /* PROTOCOL 23.5: a network that was ended is not taken over. */
@@ -536,6 +598,22 @@ static void post_set(struct sim *sim, uint32_t rank, uint32_t stream)
     sim_post(sim, rank, stream, 100, payload);
 }
 
+/* Play the worlds of seeds 1 to SEEDS, or to `count`. */
+static void play_seeds(void (*play)(uint64_t seed), uint64_t count)
+{
+    const char *seeds = getenv("SEEDS");
+
+    if (seeds)
+        count = strtoull(seeds, NULL, 10);
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        unsigned before = CU_get_number_of_failures();
+
+        play(seed);
+        if (CU_get_number_of_failures() > before)
+            printf("\nseed %llu\n", (unsigned long long)seed);
+    }
+}
+
 /* One world: packets go both ways while front-ends crash, and a commnode. */
 static void play_random(uint64_t seed)
 {
@@ -587,16 +665,64 @@ static void play_random(uint64_t seed)
  * a total has each number once, and nobody is lost. */
 TEST(many_crashes_at_random)
 {
-    const char *seeds = getenv("SEEDS");
-    uint64_t count = seeds ? strtoull(seeds, NULL, 10) : 60;
+    play_seeds(play_random, 60);
+}
 
-    for (uint64_t seed = 1; seed <= count; seed++) {
-        unsigned before = CU_get_number_of_failures();
+/* One world of whole waves: all back-ends answer each packet, while front-ends crash,
+ * links break, a commnode dies and back-ends join. */
+static void play_exact(uint64_t seed)
+{
+    struct sim *sim = sim_launch(RANDOM_TREE, SURVIVE, .seed = seed,
+                                 .delay_min_ms = 1, .delay_max_ms = 8);
+    struct random random = {0};
+    uint32_t fixed, grows;
+    int sent = 0;
 
-        play_random(seed);
-        if (CU_get_number_of_failures() > before)
-            printf("\nseed %llu\n", (unsigned long long)seed);
+    random_seed(&random, seed);
+    fixed = sim_open_filter(sim, "sum", .kind = STREAM_WAVES, .keep = 4096);
+    grows = sim_open_filter(sim, "sum", .kind = STREAM_WAVES, .grow = true);
+    for (unsigned round = 0; round < 6; round++) {
+        sim_echo(sim);
+        for (uint64_t i = random_between(&random, 0, 4); i > 0; i--) {
+            sim_send_int(sim, 0, fixed, ++sent);
+            sim_send(sim, 0, grows, 100, "%d", 1);
+            sim_run(sim, random_between(&random, 0, 30));
+        }
+        if (random_between(&random, 0, 3) == 0)
+            sim_cut(sim, (uint32_t)random_between(&random, 1, 3), 0);
+        if (random_between(&random, 0, 3) == 0)
+            sim_sync(sim, fixed, NULL);
+        if (random_between(&random, 0, 3) == 0)
+            sim_attach(sim, (uint32_t)random_between(&random, 1, 3));
+        if (round == 2 && random_between(&random, 0, 1))
+            sim_kill_at(sim, 2, random_between(&random, 0, 400));
+        sim_run(sim, random_between(&random, 0, 60));
+        sim_crash(sim, 0);
+        sim_run(sim, random_between(&random, 0, 1200));
+        CHECK_OK(sim_resume(sim));
+        sim_run(sim, random_between(&random, 0, 600));
     }
+    sim_echo(sim);
+    sim_run(sim,
+            90000); /* a joiner that has ended before its ENTER is given up */
+    CHECK_IS(sim_sync_now(sim, fixed), 0);
+    CHECK_IS(sim_sync_now(sim, grows), 0);
+    CU_ASSERT_EQUAL(sim_taken(sim, 0, fixed), (unsigned)sent);
+    CU_ASSERT(sent == 0 || sim_last(sim, 0, fixed) == 6 * sent);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_REFUSED), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_STREAM_FAILED), 0);
+    CHECK_OK(sim_shutdown(sim, 0));
+    sim_run(sim, 5000);
+    for (uint32_t i = 0; i < sim_count(sim); i++)
+        CU_ASSERT(!sim_is_alive(sim, i));
+    sim_end(sim);
+}
+
+/* PROTOCOL 23.8: six crashes of front-ends in each world. Each wave comes once and
+ * whole, and syncs return 0. */
+TEST(whole_waves_at_random)
+{
+    play_seeds(play_exact, 60);
 }
 
 /* What else happens in a world: one thing at random. */
@@ -691,14 +817,5 @@ static void play_wild(uint64_t seed)
 
 TEST(much_else_at_random)
 {
-    const char *seeds = getenv("SEEDS");
-    uint64_t count = seeds ? strtoull(seeds, NULL, 10) : 40;
-
-    for (uint64_t seed = 1; seed <= count; seed++) {
-        unsigned before = CU_get_number_of_failures();
-
-        play_wild(seed);
-        if (CU_get_number_of_failures() > before)
-            printf("\nseed %llu\n", (unsigned long long)seed);
-    }
+    play_seeds(play_wild, 40);
 }
