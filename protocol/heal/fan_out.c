@@ -147,15 +147,25 @@ static void take_record(struct node *node,
                         const struct peer *peer,
                         const struct table_fan_out *record)
 {
+    struct table_fan_out news = *record, known;
+    uint32_t link = peer->link;
     int r;
 
     if (record->rank == node->rank && !node->resuming.resumes)
         return;
-    r = table_fan_out(node->heal.table, record);
+    if (record->rank == node->rank &&
+        table_fan_out_of(node->heal.table, node->rank, &known) == 0 &&
+        record->version == known.version &&
+        record->backend_count != known.backend_count) {
+        news = known; /* two front-ends have made that version */
+        news.version++;
+        link = OWN;
+    }
+    r = table_fan_out(node->heal.table, &news);
     if (r == -ENOMEM)
         node->failed = true;
     if (r > 0)
-        fan_out_note(node, record->rank, peer->link);
+        fan_out_note(node, news.rank, link);
 }
 
 /* Why a record cannot be true; NULL: it can. */

@@ -61,6 +61,7 @@ static void nodes_flood(struct node *node,
     if (nodes->count == 0 || node->role == NODE_BACKEND)
         return;
     frame = nodes_pack(node, nodes);
+    journal_add(node, &frame);
     for (uint32_t slot = 0; slot < node->peer_count && !node->failed; slot++) {
         struct peer *peer = node->peers[slot];
 
@@ -184,7 +185,7 @@ void joined_introduce(struct node *node, struct peer *peer)
 
 int joined_take(struct node *node, struct peer *peer, const struct frame *frame)
 {
-    bool caller = !peer->is_parent && !peer->ready;
+    bool caller = peer && !peer->is_parent && !peer->ready;
     struct cop_packet *packet = NULL;
     struct nodes news = {0};
     const uint32_t *ranks;

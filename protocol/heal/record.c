@@ -144,8 +144,9 @@ void record_tick(struct node *node)
     while (node->now_ms >= record_deadline_ms(node) && !node->failed) {
         doubt = node->heal.doubts[0];
         remove_doubt(node, 0);
-        /* no effect after an adoption or a refutation: their incarnation is
-         * higher */
+        if (resume_answers(node, doubt.rank))
+            continue;
+        /* an adoption or a refutation has a higher incarnation */
         record_tell(node, doubt.rank, doubt.incarnation, TABLE_FAILED,
                     "nothing was heard of it since it lost its parent");
     }
@@ -492,8 +493,7 @@ static void refute(struct node *node, uint32_t incarnation)
         incarnation = node->incarnation;
     if (incarnation < node->incarnation || incarnation >= LIMIT_INCARNATION)
         return;
-    move_give_up(node,
-                 MOVE_ACCUSED); /* its incarnation is not of use any more */
+    move_give_up(node, MOVE_ACCUSED); /* its incarnation is of no use */
     node->incarnation = incarnation + 1;
     record_tell(node, node->rank, node->incarnation, node->parent->rank,
                 "it lives");
@@ -600,9 +600,8 @@ static int take_news(struct node *node,
     struct columns news = {0}, ended = {0};
     uint32_t i, accused = 0;
     bool refuted = false;
-    int r;
+    int r = columns_reserve(&news, heard->count);
 
-    r = columns_reserve(&news, heard->count);
     if (r == 0)
         r = columns_reserve(&ended, heard->count);
     for (i = 0; r == 0 && i < heard->count; i++) {
@@ -617,6 +616,7 @@ static int take_news(struct node *node,
             columns_add(&ended, rank, incarnation, GONE);
         else if (record_apply(node, rank, incarnation, parent, heard->text) > 0)
             columns_add(&news, rank, incarnation, parent);
+        resume_heard(node, rank, incarnation, parent);
     }
     if (r == 0 && !node->ended)
         record_flood(node, &news, heard->text, peer);

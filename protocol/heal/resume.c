@@ -9,6 +9,7 @@
  *
  *     READY     the launched tree; number: the first rank for joiners
  *     JOINED    number: lower ranks may have been given to joiners
+ *     NODE      commnodes that have joined
  *     CONTROL   of stream 0; the origin of OPEN is what OPEN has not
  *     DATA, MARKER  of a stream, as they enter the feed
  *     FINAL     a wave was accepted (23.8)
@@ -171,8 +172,8 @@ static bool may_follow(const struct node *node, const struct control *control)
                node->stream_count < LIMIT_STREAMS;
     case CONTROL_CLOSE:
     case CONTROL_PARAMETERS:
-    case CONTROL_FAIL:
-        return control->stream > 0 && stream;
+    case CONTROL_FAIL: /* a closed stream may have been removed here already */
+        return control->stream > 0 && control->stream <= node->last_stream;
     case CONTROL_REDO:
         return stream && stream->waves &&
                control->generation == stream->waves->generation + 1 &&
@@ -280,7 +281,11 @@ static int take_removal(struct node *node, const struct frame *frame)
 {
     struct stream *stream = node_stream(node, frame->stream);
 
-    if (!stream || !stream->closing || frame->stream == 0)
+    if (frame->stream == 0 || frame->stream > node->last_stream)
+        return -EBADMSG;
+    if (!stream) /* its CLOSE has removed it, as it has no children here */
+        return 0;
+    if (!stream->closing)
         return -EBADMSG;
     node_remove_stream(node, stream);
     return 0;
@@ -300,6 +305,8 @@ static int take_record(struct node *node, const struct frame *frame)
     case FRAME_DATA:
     case FRAME_MARKER:
         return take_packet(node, frame);
+    case FRAME_NODE:
+        return joined_take(node, NULL, frame);
     case FRAME_FINAL:
         return take_final(node, frame);
     case FRAME_FAREWELL:
@@ -377,9 +384,16 @@ static void take_over_stream(struct node *node, struct stream *stream)
         node_tell(node, TELL_CLOSED, 0, stream->definition.id, NULL);
 }
 
-/* Children of rank 0 that died while nobody led have no record. */
+/* Children of rank 0 that died while nobody led have no record, nor have commnodes
+ * that joined if all died that knew of them. */
 static void doubt_children(struct node *node)
 {
+    const char *address;
+    uint32_t rank;
+
+    for (uint32_t i = 0; table_joined(node->heal.table, i, &rank, &address);
+         i++)
+        record_doubt(node, rank, JOINED_INCARNATION);
     for (uint32_t i = 0; i < node->roster.internal_count; i++) {
         const struct roster_internal *inner = &node->roster.internals[i];
 
@@ -413,6 +427,28 @@ int resume_start(struct node *node)
     cover_update(node);
     node_tell(node, TELL_LAUNCHED, node->rank, 0, NULL);
     return 0;
+}
+
+void resume_heard(struct node *node,
+                  uint32_t rank,
+                  uint32_t incarnation,
+                  uint32_t parent)
+{
+    if (!node->resuming.resumes || parent != node->rank)
+        return;
+    for (uint32_t slot = 0; slot < node->peer_count; slot++)
+        if (node_child(node, slot) && node->peers[slot]->rank == rank)
+            return;
+    record_doubt(node, rank, incarnation);
+}
+
+bool resume_answers(const struct node *node, uint32_t rank)
+{
+    struct table_entry entry;
+
+    return node->resuming.resumes &&
+           table_entry(node->heal.table, rank, &entry) == 0 && !entry.awaited &&
+           entry.parent != node->rank;
 }
 
 bool resume_ends_stream(struct node *node, struct stream *stream)

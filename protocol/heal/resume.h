@@ -49,6 +49,17 @@ int resume_take(struct node *node, const struct frame *frame);
  * -ESHUTDOWN as node_step(). */
 int resume_start(struct node *node);
 
+/* A record (6.3) has come. If a node was the last front-end's child, and is not this
+ * one's, it is doubted (6.1a). */
+void resume_heard(struct node *node,
+                  uint32_t rank,
+                  uint32_t incarnation,
+                  uint32_t parent);
+
+/* Whether a doubted node has another parent by its record, so that others know
+ * whether it lives. */
+bool resume_answers(const struct node *node, uint32_t rank);
+
 /* The filters of a stream are loaded. If it cannot be taken over (5.5), end
  * it. Returns whether it ends. */
 bool resume_ends_stream(struct node *node, struct stream *stream);
