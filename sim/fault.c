@@ -42,6 +42,17 @@ size_t sim_records(const struct sim *sim)
     return sim->record_count;
 }
 
+size_t sim_recorded(const struct sim *sim, uint32_t stream)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < sim->record_count; i++)
+        count += sim->records[i].type == FRAME_DATA &&
+                 sim->records[i].stream == stream &&
+                 !(sim->records[i].flags & FRAME_EMPTY);
+    return count;
+}
+
 void sim_forget_records(struct sim *sim, size_t count)
 {
     while (sim->record_count > count)

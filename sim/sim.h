@@ -328,6 +328,9 @@ int sim_resume(struct sim *sim);
 size_t sim_records(const struct sim *sim);
 void sim_forget_records(struct sim *sim, size_t count);
 
+/* How many records are packets that an application has sent on `stream`. */
+size_t sim_recorded(const struct sim *sim, uint32_t stream);
+
 /* Kill the node at a later time. */
 void sim_crash_at(struct sim *sim, uint32_t index, uint64_t at_ms);
 

@@ -186,6 +186,9 @@ static const char *check_question(struct answers *answers,
     uint64_t run = frame->flags & FRAME_EMPTY ? frame->run : 1;
     uint64_t before = answers->wave;
 
+    if (answers->jumps)
+        before = answers->wave = frame->wave - run;
+    answers->jumps = false;
     if (frame->wave >> PACKET_WAVE_BITS != before >> PACKET_WAVE_BITS) {
         if (frame->wave < before)
             return "an answer of an earlier epoch came";
@@ -282,6 +285,10 @@ const char *answers_check(struct answers *answers,
         return check_exact(answers, living, upto);
     if (lossy)
         answers->due = upto;
+    if (answers->lost) {
+        answers->lost = false;
+        answers->covered = upto;
+    }
     for (size_t i = 0; i < answers->sent_count; i++) {
         const struct answers_sent *sent = &answers->sent[i];
 
@@ -296,6 +303,11 @@ const char *answers_check(struct answers *answers,
     }
     answers->covered = upto;
     return NULL;
+}
+
+void answers_taken_over(struct answers *answers)
+{
+    answers->jumps = answers->lost = !answers->exact;
 }
 
 void answers_fini(struct answers *answers)

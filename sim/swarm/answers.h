@@ -43,6 +43,8 @@ struct answers {
     uint64_t
         due; /* a lossy sync has covered what was sent in lower waves ... */
     uint64_t covered; /* ... and the last sync has, of those that lived then */
+    bool jumps;       /* waves only: the next one may be any ... */
+    bool lost;        /* ... and waves before the next sync may be lost */
     uint32_t *gone;   /* exact: ranks given up, in order ... */
     size_t gone_count;
     size_t gone_room;
@@ -87,6 +89,10 @@ const char *answers_check(struct answers *answers,
                           const struct ranks *living,
                           uint64_t upto,
                           bool lossy);
+
+/* Another front-end takes over. A stream of waves only may go on with any wave
+ * (PROTOCOL 23.5, 23.10). */
+void answers_taken_over(struct answers *answers);
 
 /* Free the storage. */
 void answers_fini(struct answers *answers);

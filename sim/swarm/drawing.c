@@ -37,6 +37,7 @@
 #define DRAWING_JOINED   UINT64_C(0x701ed)
 #define DRAWING_HELPERS  UINT64_C(0x4e17e5)
 #define DRAWING_PLACES   UINT64_C(0x91ace5)
+#define DRAWING_CRASHES  UINT64_C(0xc4a54e5)
 #define DRAWING_REFUSALS UINT64_C(0x4ef05e)
 #define DRAWING_LEAVERS  UINT64_C(0x1ea7e5)
 #define DRAWING_MOVES    UINT64_C(0x307e5)
@@ -74,6 +75,7 @@ struct drawing {
     struct random some;
     struct random helpers;
     struct random moves;
+    struct random crash;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -95,9 +97,10 @@ struct drawing {
     bool selects;      /* packets for some members */
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
-    bool helps;  /* commnodes join */
-    bool shifts; /* commnodes move */
-    bool greets; /* a packet and a sync follow a join */
+    bool helps;   /* commnodes join */
+    bool shifts;  /* commnodes move */
+    bool crashes; /* front-ends are replaced by others */
+    bool greets;  /* a packet and a sync follow a join */
     bool closes;
     bool opens;
     bool leaves;
@@ -770,6 +773,19 @@ static void draw_replacing(struct drawing *drawing, uint64_t seed)
                  random_chance(&places, 30), random_chance(&places, 20), 0);
 }
 
+/* The front-end crashes, and another one takes over. */
+static void draw_takeover(struct drawing *drawing)
+{
+    struct random *random = &drawing->crash;
+
+    if (!random_chance(random, 12))
+        return;
+    add_step(drawing, 0, SCHEDULE_TAKEOVER,
+             (uint32_t)random_between(random, 0,
+                                      random_chance(random, 30) ? 20000 : 400),
+             0, 0, 0);
+}
+
 static void draw_rounds(struct drawing *drawing)
 {
     uint32_t rounds = draw_number(drawing, 1, 3);
@@ -794,6 +810,8 @@ static void draw_rounds(struct drawing *drawing)
                 draw_lie(drawing);
             if (drawing->poisons)
                 draw_poison(drawing);
+            if (drawing->crashes)
+                draw_takeover(drawing);
             if (drawing->out->count > 0) {
                 struct schedule_step *last =
                     &drawing->out->steps[drawing->out->count - 1];
@@ -858,6 +876,8 @@ void schedule_draw(struct schedule *out,
     drawing.helps = random_chance(&drawing.helpers, 30);
     random_seed(&drawing.moves, seed ^ DRAWING_MOVES);
     drawing.shifts = random_chance(&drawing.moves, 30);
+    random_seed(&drawing.crash, seed ^ DRAWING_CRASHES);
+    drawing.crashes = random_chance(&drawing.crash, 15);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

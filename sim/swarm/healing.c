@@ -132,8 +132,9 @@ static void note_news(struct healing *healing,
 
     /* It may die before it knows its rank. */
     if (tell->tell == TELL_NODE_JOINED && known) {
-        if (healing->nodes[tell->rank].helper)
+        if (healing->nodes[tell->rank].announced)
             sim_fail(sim, "%u has joined twice", tell->rank);
+        healing->nodes[tell->rank].announced = true;
         healing->nodes[tell->rank].helper = healing->helped = true;
     }
     known = known && (index != SIM_NONE || healing->nodes[tell->rank].helper);
@@ -146,7 +147,8 @@ static void note_news(struct healing *healing,
     }
     if (tell->tell == TELL_NODE_MOVED || tell->tell == TELL_MOVE_FAILED) {
         /* its failure is told, too, if the command met a dead link */
-        if (!healing->moving && tell->tell == TELL_NODE_MOVED)
+        if (!healing->moving && !healing->taken_over &&
+            tell->tell == TELL_NODE_MOVED)
             sim_fail(sim, "%u has moved, and was not asked to", tell->rank);
         healing->moving = false;
         healing->moves += tell->tell == TELL_NODE_MOVED;
@@ -188,6 +190,33 @@ void healing_told(struct healing *healing,
                  sim_rank(sim, index), tell->text ? tell->text : "");
 }
 
+void healing_taken_over(struct healing *healing, const struct sim *sim)
+{
+    healing->overlapped = true;
+    healing->moving = false;
+    healing->taken_over = true;
+    for (uint32_t rank = 1; rank < healing->room; rank++) {
+        struct healing_node *node = &healing->nodes[rank];
+        uint32_t index = sim_find(sim, rank);
+        bool internal = node->helper || (index != SIM_NONE &&
+                                         sim_role(sim, index) == NODE_COMMNODE);
+
+        if (node->news == HEALING_LOST && !internal)
+            continue; /* its LOST is a record */
+        node->announced = false;
+        node->dead_ms = 0; /* of the index; it is counted anew */
+        node->lost_before |= node->news == HEALING_LOST;
+        node->news = HEALING_NO_NEWS;
+    }
+}
+
+/* Whether a dead commnode was reported. */
+static bool is_told_lost(const struct healing *healing, uint32_t rank)
+{
+    return healing->nodes[rank].news == HEALING_LOST ||
+           healing->nodes[rank].lost_before;
+}
+
 /* What is not as PROTOCOL 19 says, as a text to be freed; NULL: nothing. */
 static char *helpers_lack(const struct healing *healing, const struct sim *sim)
 {
@@ -196,7 +225,7 @@ static char *helpers_lack(const struct healing *healing, const struct sim *sim)
 
         if (healing->nodes[rank].helper &&
             (index == SIM_NONE || !sim_is_alive(sim, index)) &&
-            healing->nodes[rank].news != HEALING_LOST)
+            !is_told_lost(healing, rank))
             return memory_format("%u has joined and is dead, and the front-end "
                                  "was not told",
                                  rank);
@@ -223,7 +252,8 @@ char *healing_lack(const struct healing *healing, const struct sim *sim)
             rank < healing->room ? healing->nodes[rank].news : HEALING_NO_NEWS;
 
         if (!sim_is_alive(sim, i)) {
-            if (internal && healing->nodes[i].launched && news != HEALING_LOST)
+            if (internal && healing->nodes[i].launched &&
+                !is_told_lost(healing, rank))
                 return memory_format(
                     "%u is dead, and the front-end was not told", rank);
             continue;
@@ -254,11 +284,13 @@ void healing_look(struct healing *healing, struct sim *sim)
 
         if (sim_is_alive(sim, i) || !node->launched ||
             sim_role(sim, i) != NODE_COMMNODE || rank >= healing->room ||
-            healing->nodes[rank].news == HEALING_LOST)
+            is_told_lost(healing, rank))
             continue;
         if (node->dead_ms == 0)
             node->dead_ms = sim_now_ms(sim);
-        if (sim_now_ms(sim) > node->dead_ms + HEALING_LOST_MS)
+        if (sim_now_ms(sim) >
+            node->dead_ms + HEALING_LOST_MS +
+                (healing->taken_over ? HEALING_GIVE_UP_MS : 0))
             sim_fail(sim, "%u has been dead for long, and was not told of",
                      rank);
     }

@@ -23,6 +23,8 @@ struct healing_node {
     enum healing_news news; /* by rank */
     uint32_t told_parent;   /* by rank: of its last adoption; 0: none */
     bool helper;            /* by rank: a commnode that was reported to join */
+    bool announced;         /* by rank: ... by this front-end */
+    bool lost_before;       /* by rank: reported lost by an earlier front-end */
     uint64_t dead_ms;       /* by index: when it was first seen dead */
     bool launched;          /* by index */
     bool left;              /* by index: by a leave step */
@@ -40,7 +42,8 @@ struct healing {
                         (PROTOCOL 8.5); or a
                         back-end has joined below a commnode that has joined */
     bool helped;        /* a commnode has joined */
-    bool moving;        /* a commnode was told to move, and has not reported */
+    bool taken_over; /* a move may have been asked for by another front-end */
+    bool moving;     /* a commnode was told to move, and has not reported */
     uint32_t adoptions;
     uint32_t asked; /* moves that were begun ... */
     uint32_t moves; /* ... and those that were made */
@@ -59,6 +62,9 @@ void healing_told(struct healing *healing,
 
 /* The front-end tells a commnode to move. */
 void healing_moving(struct healing *healing, struct sim *sim);
+
+/* The front-end has crashed; its reports begin anew. */
+void healing_taken_over(struct healing *healing, const struct sim *sim);
 
 /* Fail the world if the death of a commnode was not reported in time. */
 void healing_look(struct healing *healing, struct sim *sim);

@@ -57,6 +57,8 @@
     X(SCHEDULE_JOINED, "joined", "within")                                     \
     X(SCHEDULE_MOVE, "move", "node", "parent")                                 \
     X(SCHEDULE_LEAVE, "leave", "node")                                         \
+    /* the front-end crashes; another one takes over so much later */          \
+    X(SCHEDULE_TAKEOVER, "takeover", "after")                                  \
     /* faults */                                                               \
     X(SCHEDULE_KILL, "kill", "node", "in")                                     \
     X(SCHEDULE_VANISH, "vanish", "node", "in")                                 \

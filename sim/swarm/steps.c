@@ -203,6 +203,39 @@ static bool take_move(struct swarm *swarm, const struct schedule_step *step)
                     sim_rank(swarm->sim, parent)) == 0;
 }
 
+static bool is_idle(const struct swarm *swarm)
+{
+    uint64_t since_ms;
+    uint32_t stream;
+
+    return sim_waiting(swarm->sim, 0) == 0 && sim_unsent(swarm->sim, 0) == 0 &&
+           !node_is_filtering(sim_node(swarm->sim, 0), &stream, &since_ms);
+}
+
+/* The front-end crashes when its application has taken and sent everything, and
+ * another one takes its network over (PROTOCOL 23). */
+static int take_over(struct swarm *swarm, const struct schedule_step *step)
+{
+    struct sim *sim = swarm->sim;
+
+    if (!swarm->launched)
+        return 0;
+    if (wait_for(swarm, is_idle, "idleness") < 0)
+        return -EIO;
+    sim_crash(sim, 0);
+    traffic_taken_over(&swarm->traffic, sim);
+    healing_taken_over(&swarm->healing, sim);
+    if (sim_run_until(sim, sim_now_ms(sim) + step->numbers[0]) < 0)
+        return -EIO;
+    if (sim_resume(sim) < 0) {
+        sim_fail(sim, "the network cannot be taken over");
+        return -EIO;
+    }
+    steps_set_app(swarm, 0, 0);
+    faults_lasts_until(swarm, 0);
+    return 1;
+}
+
 static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t index = faults_node(swarm, step->numbers[0]);
@@ -279,6 +312,8 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
         return take_move(swarm, step);
     case SCHEDULE_LEAVE:
         return take_leave(swarm, step);
+    case SCHEDULE_TAKEOVER:
+        return take_over(swarm, step);
     case SCHEDULE_SLOW:
         return faults_slow_down(swarm, step);
     case SCHEDULE_HANG:

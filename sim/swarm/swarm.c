@@ -13,8 +13,10 @@
 #include "wire/limits.h"
 #include "wire/messages.h"
 
-#define SWARM_LOOK_MS 50 /* between checks of what nodes hold */
-#define SWARM_SHAPES  3  /* one world of so many gets its shape back */
+#define SWARM_LOOK_MS    50 /* between checks of what nodes hold */
+#define SWARM_SURVIVE_MS 60000
+#define SWARM_RANKS      65 /* that a takeover may skip (PROTOCOL 23.3) */
+#define SWARM_SHAPES     3  /* one world of so many gets its shape back */
 
 /* ---- watching ---- */
 
@@ -135,9 +137,11 @@ static void look_often(struct sim *sim, void *arg)
 
     if (swarm->over)
         return;
-    traffic_look(&swarm->traffic, sim);
-    detection_look(sim);
-    healing_look(&swarm->healing, sim);
+    if (sim_is_alive(sim, 0)) {
+        traffic_look(&swarm->traffic, sim);
+        detection_look(sim);
+        healing_look(&swarm->healing, sim);
+    }
     sim_at(sim, sim_now_ms(sim) + SWARM_LOOK_MS, look_often, swarm);
 }
 
@@ -156,15 +160,17 @@ static void read_features(struct swarm *swarm)
         joins |= step->verb == SCHEDULE_JOIN;
         swarm->deadly |= step->verb == SCHEDULE_KILL;
         swarm->only_lies &=
-            step->verb != SCHEDULE_MOVE &&
+            step->verb != SCHEDULE_MOVE && step->verb != SCHEDULE_TAKEOVER &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_LIE);
         swarm->traffic.only_poison &=
             step->verb != SCHEDULE_JOIN && step->verb != SCHEDULE_HELP &&
             step->verb != SCHEDULE_LEAVE && step->verb != SCHEDULE_MOVE &&
             step->verb != SCHEDULE_RATE && step->verb != SCHEDULE_REPLACE &&
+            step->verb != SCHEDULE_TAKEOVER &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_POISON);
         swarm->faulty |=
             step->verb == SCHEDULE_LEAVE || step->verb == SCHEDULE_MOVE ||
+            step->verb == SCHEDULE_TAKEOVER ||
             (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&
              step->verb != SCHEDULE_FREEZE) ||
             (step->verb == SCHEDULE_FREEZE &&
@@ -208,6 +214,9 @@ static void begin_world(struct swarm *swarm)
 
     swarm->room =
         tree_next_rank(tree) + SWARM_JOINERS + SCHEDULE_TRIES * tree->count;
+    for (size_t i = 0; i < swarm->schedule->count; i++)
+        if (swarm->schedule->steps[i].verb == SCHEDULE_TAKEOVER)
+            swarm->room += SWARM_RANKS;
     swarm->traffic.rank_count = swarm->room;
     swarm->traps = memory_new(swarm->room * sizeof(*swarm->traps));
     swarm->tally->nodes = tree->count;
@@ -313,11 +322,18 @@ static int run_world(const struct schedule *schedule,
             config.replace_failures = schedule->steps[i].numbers[1];
             config.replace_hangs = schedule->steps[i].numbers[2];
         }
+        if (schedule->steps[i].verb == SCHEDULE_TAKEOVER)
+            config.survive_ms = SWARM_SURVIVE_MS;
         swarm->traffic.may_open_late |= is_delaying(&schedule->steps[i]);
         if (schedule->steps[i].verb == SCHEDULE_HANG)
             config.times.filter_timeout_ms = SWARM_FILTER_TIMEOUT_MS;
         if (schedule->steps[i].verb == SCHEDULE_RATE)
             config.bytes_per_ms = schedule->steps[i].numbers[0];
+    }
+    if (config.survive_ms > 0) { /* these are not built together (23.10) */
+        config.views = config.keep_shape = false;
+        config.replace = 0;
+        swarm->traffic.may_open_late = true;
     }
     swarm->traffic.budget = config.budget;
     swarm->traffic.is_rated = config.bytes_per_ms > 0;

@@ -212,6 +212,9 @@ void traffic_told(struct traffic *traffic,
                   uint32_t index,
                   const struct action *tell);
 
+/* The front-end has crashed, and another one takes over. */
+void traffic_taken_over(struct traffic *traffic, const struct sim *sim);
+
 /* Fail the world if a node holds more than its credit (PROTOCOL 3.4, 3.5), or
  * reports a wrong total as exact (17.5). */
 void traffic_look(struct traffic *traffic, struct sim *sim);
