@@ -357,6 +357,23 @@ int cop_stream_unfinal(const struct cop_stream *stream,
     return r;
 }
 
+int cop_stream_sent(const struct cop_stream *stream, uint64_t *packets)
+{
+    struct cop_network *network = stream->network;
+    uint64_t count;
+    int r;
+
+    r = network_enter(network);
+    if (r < 0)
+        return r;
+    r = network->role == NODE_FRONTEND ? stream_error(stream) : -EPERM;
+    count = node_sent(driver_node(network->driver), stream->id);
+    network_leave(network);
+    if (r == 0)
+        *packets = count;
+    return r;
+}
+
 /* Entered. Sets `why` if there is no guarantee. */
 static enum cop_guarantee guarantee_of(const struct cop_stream *stream,
                                        const char **why)

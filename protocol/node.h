@@ -430,6 +430,11 @@ uint64_t node_view(const struct node *node,
 /* Whether downward packets on `stream` can be replayed (5.5). */
 bool node_is_replayable(const struct node *node, uint32_t stream);
 
+/* Front-end: how many packets applications have sent on `stream`: this one, and
+ * those before it whose packets are recorded (23.9). 0 if there is no such
+ * stream. */
+uint64_t node_sent(const struct node *node, uint32_t stream);
+
 /* Back-end: the packets that it keeps on a stream of whole waves because they
  * are not final (PROTOCOL 16.5). Returns 0, or -ENOENT if there is no such
  * stream. */

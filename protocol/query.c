@@ -109,6 +109,13 @@ bool node_is_replayable(const struct node *node, uint32_t stream_id)
     return stream && stream_is_replayable(stream);
 }
 
+uint64_t node_sent(const struct node *node, uint32_t stream_id)
+{
+    const struct stream *stream = node_stream(node, stream_id);
+
+    return stream && stream->root ? stream->root->packets : 0;
+}
+
 int node_unfinal(const struct node *node,
                  uint32_t stream_id,
                  uint64_t *packets,

@@ -860,6 +860,13 @@ COP_API int cop_stream_unfinal(const struct cop_stream *stream,
                                size_t *packets,
                                size_t *bytes);
 
+/* Front-end: how many packets have been sent on `stream`. After
+ * cop_network_resume() that includes those of the tools that have crashed, as far as
+ * they come to the members: a tool that sends numbered work goes on behind them.
+ * Returns 0, -EPERM at a back-end, or -EIO, -EPIPE or -ENOTCONN as
+ * cop_stream_send(). */
+COP_API int cop_stream_sent(const struct cop_stream *stream, uint64_t *packets);
+
 /* Whether members get each packet downwards exactly once when commnodes die:
  * the stream has no downstream filter, or one that is stateless and one-to-one.
  * Otherwise packets on their way down may be lost with a node, and

@@ -272,6 +272,8 @@ static int take_packet(struct node *node, const struct frame *frame)
     stream->down.last = frame->number;
     if (frame->type == FRAME_MARKER)
         take_marker(node, stream, &marker);
+    else
+        stream->root->packets++;
     downward_commit(node, stream, frame_ref(frame), 0);
     downward_pending(node, stream);
     return 0;

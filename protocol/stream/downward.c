@@ -514,6 +514,7 @@ int downward_send(struct node *node, struct stream *stream, struct frame *frame)
         return -EAGAIN;
     frame->payload = NULL;
     packet.number = ++stream->down.last;
+    stream->root->packets++;
     if (fifo_push(&stream->down.in, &packet, 0) < 0)
         node->failed = true;
     downward_run(node, stream);

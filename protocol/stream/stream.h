@@ -117,6 +117,7 @@ struct stream_root {
                           lost waves may have come to the last one (23.10) */
     bool lost_wave;        /* since the last sync nothing of a wave has come */
     uint32_t lost_epoch;   /* the epoch of the last such wave */
+    uint64_t packets;      /* that applications have sent (23.9) */
     uint64_t state_asked;  /* requests for the filter's state */
     uint64_t state_called; /* `state_asked` when it was last packed */
     bool opening;

@@ -149,6 +149,13 @@ SCENARIO(what_is_recorded_arrives, TREE, SURVIVE)
     take_over(sim, 50);
     for (uint32_t rank = 3; rank <= 6; rank++)
         expect_taken(sim, rank, stream, 3, 3);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(node_sent(sim_node(sim, 0), stream), 3);
+    take_over(sim, 50);
+    sim_send_int(sim, 0, stream, 4);
+    CU_ASSERT_EQUAL(node_sent(sim_node(sim, 0), stream), 4);
+    CU_ASSERT_EQUAL(node_sent(sim_node(sim, 0), stream + 1), 0);
+    CU_ASSERT_EQUAL(node_sent(sim_node(sim, 3), stream), 0);
     check_whole(sim, SIM_NONE);
 }
 
