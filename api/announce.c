@@ -25,6 +25,12 @@ static int event_for(enum tell_type tell)
         return COP_EVENT_NODE_MOVED;
     case TELL_MOVE_FAILED:
         return COP_EVENT_MOVE_FAILED;
+    case TELL_NODE_LEFT:
+        return COP_EVENT_NODE_LEFT;
+    case TELL_DRAINED:
+        return COP_EVENT_DRAINED;
+    case TELL_DRAIN_FAILED:
+        return COP_EVENT_DRAIN_FAILED;
     case TELL_NODE_JOINED:
         return COP_EVENT_NODE_JOINED;
     case TELL_BACKEND_LOST:
@@ -75,6 +81,8 @@ static const char *const verbs[TELL_ENDED + 1] = {
     [TELL_NODE_ADOPTED] = " was adopted",
     [TELL_NODE_MOVED] = " has moved",
     [TELL_MOVE_FAILED] = " has not moved",
+    [TELL_NODE_LEFT] = " has left",
+    [TELL_DRAIN_FAILED] = " keeps its parent, whose host is drained",
     [TELL_NODE_JOINED] = " has joined",
     [TELL_REPLACE_FAILED] = " is not replaced",
     [TELL_BACKEND_LOST] = " is no longer a member",

@@ -266,6 +266,7 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_NODE_SUSPECTED:
     case TELL_NODE_BACK:
     case TELL_NODE_LOST:
+    case TELL_NODE_LEFT:
     case TELL_NODE_JOINED:
         session_refresh(&network->session, driver_bootstrap(network->driver),
                         driver_node(network->driver));
@@ -279,6 +280,8 @@ static void network_tell(void *arg, const struct action *news)
     case TELL_VIEW:
     case TELL_REPLACE_FAILED:
     case TELL_MOVE_FAILED:
+    case TELL_DRAINED:
+    case TELL_DRAIN_FAILED:
     case TELL_JOURNAL_FAILED:
         break;
     }

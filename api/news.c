@@ -46,8 +46,11 @@ static bool is_repeated(enum cop_event_type type)
     case COP_EVENT_REPLACE_FAILED:
     case COP_EVENT_NODE_MOVED:
     case COP_EVENT_MOVE_FAILED:
+    case COP_EVENT_DRAIN_FAILED:
         return true;
     case COP_EVENT_NODE_JOINED:
+    case COP_EVENT_NODE_LEFT:
+    case COP_EVENT_DRAINED:
     case COP_EVENT_BACKEND_LOST:
     case COP_EVENT_BACKEND_JOINED:
     case COP_EVENT_STREAM_LOSSY:

@@ -43,6 +43,7 @@ enum number {
     NUMBER_PORT_COUNT,
     NUMBER_PLACE,
     NUMBER_SURVIVE,
+    NUMBER_ALLOW_ADMINISTRATION,
     NUMBER_TIMES, /* the first of TIME_COUNT */
 };
 
@@ -341,6 +342,7 @@ int bootstrap_launch(struct bootstrap **out,
     bootstrap->next_rank = topology_count(topology);
     bootstrap->attach = !launch->backend_argv;
     bootstrap->allow_injection = launch->allow_injection;
+    bootstrap->allow_administration = launch->allow_administration;
     bootstrap->views = launch->views;
     bootstrap->missing = launch->missing;
     bootstrap->assembled = launcher->is_assembling;
@@ -438,6 +440,7 @@ static int bootstrap_pack(const struct bootstrap *bootstrap,
         [NUMBER_PORT_COUNT] = bootstrap->ports.count,
         [NUMBER_PLACE] = bootstrap->place,
         [NUMBER_SURVIVE] = bootstrap->survive_ms,
+        [NUMBER_ALLOW_ADMINISTRATION] = bootstrap->allow_administration,
     };
     const char *strings[STRING_COUNT];
     const char *none[] = {NULL};
@@ -583,6 +586,7 @@ static int from_fields(struct bootstrap **out, const struct fields *fields)
     bootstrap->place = numbers[NUMBER_PLACE];
     bootstrap->survive_ms = numbers[NUMBER_SURVIVE];
     bootstrap->allow_injection = numbers[NUMBER_ALLOW_INJECTION] != 0;
+    bootstrap->allow_administration = numbers[NUMBER_ALLOW_ADMINISTRATION] != 0;
     bootstrap->parent_rank = numbers[NUMBER_PARENT_RANK];
     bootstrap->algorithm = numbers[NUMBER_ALGORITHM];
     times_list(&bootstrap->times, times);

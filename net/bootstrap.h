@@ -41,10 +41,12 @@ struct bootstrap {
     char **spares;      /* front-end: hosts for that, up to NULL; or NULL */
     bool attach;        /* back-ends attach; none is started */
     bool allow_injection; /* faults may be injected */
-    bool views;           /* front-end: it sends views */
-    uint32_t survive_ms;  /* how long nodes wait for another front-end; 0: they
+    bool
+        allow_administration; /* front-end: hosts may be drained from outside */
+    bool views;               /* front-end: it sends views */
+    uint32_t survive_ms; /* how long nodes wait for another front-end; 0: they
                              end with it (PROTOCOL 23) */
-    bool resumes;         /* front-end: it takes the network over; never sent */
+    bool resumes;        /* front-end: it takes the network over; never sent */
     enum cop_missing missing;
     bool loopback;        /* all hosts are local */
     bool assembled;       /* agents start the nodes (PROTOCOL 12.5) */

@@ -478,6 +478,8 @@ int driver_reap(struct driver *driver, int stopped_ms, int timeout_ms)
     int count;
 
     children_dismiss(driver->children);
+    if (driver->detached)
+        children_disown(driver->children);
     if (stopped_ms >= 0 && (timeout_ms < 0 || stopped_ms < timeout_ms)) {
         helm_wait(driver->helm, have_children_ended, driver, stopped_ms);
         children_kill_stopped(driver->children);

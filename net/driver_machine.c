@@ -50,6 +50,7 @@ int driver_machine_make(struct driver *driver, const char *address)
         .next_rank = bootstrap->next_rank,
         .attach = bootstrap->attach,
         .allow_injection = bootstrap->allow_injection,
+        .allow_administration = bootstrap->allow_administration,
         .views = bootstrap->views,
         .replace = bootstrap->replace,
         .keep_shape = bootstrap->keep_shape,
@@ -267,6 +268,7 @@ static void carry_out(struct driver *driver, struct action *action)
                          driver_links_find(driver, action->link));
         break;
     case ACTION_EXIT:
+        driver->detached |= action->sequence == 1;
         driver_exit(driver, action->code);
         break;
     }

@@ -185,6 +185,8 @@ static int from_child(struct node *node, struct peer *peer, struct frame *frame)
         return recovery_take(node, peer, frame);
     case FRAME_MOVED:
         return plan_answered(node, frame);
+    case FRAME_RETIRE:
+        return drain_answered(node, frame);
     case FRAME_FAN_OUT:
         return fan_out_take(node, peer, frame);
     case FRAME_NODE:
@@ -311,6 +313,8 @@ static int from_parent(struct node *node,
         return inject_take(node, frame);
     case FRAME_MOVE:
         return move_take(node, frame);
+    case FRAME_RETIRE:
+        return drain_take(node, frame);
     default:
         return -EPROTO;
     }

@@ -107,6 +107,7 @@ void node_free(struct node *node)
     recovery_fini(node);
     suspect_fini(node);
     free(node->heal.replacing.list);
+    drain_fini(node);
     free(node->heal.shape.list);
     free(node->heal.shape.leaves);
     status_fini(node);
@@ -331,6 +332,13 @@ static void check_silence(struct node *node)
     node->silence_ms = next;
 }
 
+/* Front-end: begin the next move, if one is due. */
+static void begin_move(struct node *node)
+{
+    if (!drain_beat(node))
+        shape_beat(node);
+}
+
 static void node_beat(struct node *node)
 {
     if (node->now_ms < node->next_beat_ms)
@@ -341,7 +349,7 @@ static void node_beat(struct node *node)
     fan_out_beat(node);
     heartbeat_beat(node);
     view_beat(node);
-    shape_beat(node);
+    begin_move(node);
 }
 
 static void check_streams(struct node *node)
@@ -472,6 +480,16 @@ static void clock_read(struct node *node)
     view_clock(node);
 }
 
+/* The application asks a node that has ended. */
+static int refuse_ended(const struct event *event)
+{
+    struct frame frame = event->frame;
+
+    if (event->type == EVENT_SEND || event->type == EVENT_PARAMETERS)
+        frame_fini(&frame);
+    return -ENOTCONN;
+}
+
 static int dispatch_event(struct node *node, const struct event *event)
 {
     switch (event->type) {
@@ -532,16 +550,10 @@ static int dispatch_event(struct node *node, const struct event *event)
     case EVENT_SHUTDOWN:
     case EVENT_DETACH:
     case EVENT_MOVE:
+    case EVENT_DRAIN:
         break;
     }
-    if (node->ended) {
-        struct frame frame = event->frame;
-
-        if (event->type == EVENT_SEND || event->type == EVENT_PARAMETERS)
-            frame_fini(&frame);
-        return -ENOTCONN;
-    }
-    return request_step(node, event);
+    return node->ended ? refuse_ended(event) : request_step(node, event);
 }
 
 /* Do what is due, the lowest bit first, until nothing is. */
@@ -580,7 +592,7 @@ static void do_due(struct node *node)
             adoption_reparented(node);
             break;
         case DUE_SHAPE:
-            shape_beat(node);
+            begin_move(node);
             break;
         }
     }
@@ -599,7 +611,7 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     r = dispatch_event(node, event);
     if (node->recovering != RECOVERY_NOT)
         node->due |= DUE_RECOVERY;
-    if (node->leaving)
+    if (node->leaving || drain_is_leaving(node))
         node->due |= DUE_END;
     if (node->due != 0 && node->started)
         do_due(node);

@@ -49,13 +49,14 @@ struct node_config {
     const struct node_child *below; /* COP_MISSING_SKIP: all nodes below, a
                                        parent before its children */
     size_t below_count;
-    uint32_t height;      /* links from this node to the deepest of them */
-    uint32_t next_rank;   /* front-end: the first rank for joiners */
-    bool attach;          /* front-end: ready without any back-end */
-    bool allow_injection; /* failures may be injected (PROTOCOL 15.6) */
-    bool views;           /* front-end: send views (21) */
-    uint32_t replace;     /* front-end: tries to replace a lost commnode (20) */
-    bool keep_shape; /* front-end: move commnodes to where they were (20.3) */
+    uint32_t height;           /* links from this node to the deepest of them */
+    uint32_t next_rank;        /* front-end: the first rank for joiners */
+    bool attach;               /* front-end: ready without any back-end */
+    bool allow_injection;      /* failures may be injected (PROTOCOL 15.6) */
+    bool allow_administration; /* front-end: observers may drain hosts (20.4) */
+    bool views;                /* front-end: send views (21) */
+    uint32_t replace; /* front-end: tries to replace a lost commnode (20) */
+    bool keep_shape;  /* front-end: move commnodes to where they were (20.3) */
     const char *const *spares; /* hosts for that; kept */
     size_t spare_count;
     uint32_t
@@ -184,6 +185,8 @@ enum event_type {
                          at once */
     EVENT_MOVE,       /* rank, parent: have that commnode move below that node
                          (18.1). A commnode moves itself: for searches */
+    EVENT_DRAIN,      /* front-end: text: this host is to have no commnode any
+                         more (20.4); result: how many it has */
     EVENT_DETACH,     /* front-end: leave the tree, which waits for another
                          front-end (23.2) */
 };
@@ -269,7 +272,8 @@ enum action_type {
     ACTION_INJECT,  /* code: enum cop_injection, on this node; sequence:
                        milliseconds; link: to the parent */
     ACTION_EXIT,    /* text: this node has ended; code -ETIMEDOUT: in a filter
-                       call that may never return (5.1) */
+                       call that may never return (5.1); sequence 1: the nodes
+                       that it has started go on without it (20.4) */
 };
 
 enum tell_type {
@@ -297,6 +301,11 @@ enum tell_type {
     TELL_NODE_MOVED,     /* rank, sequence: its new parent; adoption */
     TELL_MOVE_FAILED,    /* rank, sequence: the parent that it should have had;
                             text: why not */
+    TELL_NODE_LEFT,      /* rank: a commnode on a drained host has ended; text:
+                            how */
+    TELL_DRAINED,        /* text: a host that has no commnode any more */
+    TELL_DRAIN_FAILED,   /* rank: a node whose parent is on a drained host;
+                            text: why it keeps it */
     TELL_NODE_JOINED,    /* rank: a commnode that has come after the launch;
                             sequence: the place that it has, or 0 */
     TELL_REPLACE_FAILED, /* rank: a place, text: why it is empty */
@@ -331,7 +340,7 @@ struct actions {
     struct action *list;
     size_t count;
     size_t room;
-    uint64_t result; /* of EVENT_OPEN, EVENT_SYNC and EVENT_STATE */
+    uint64_t result; /* of EVENT_OPEN, _SYNC, _STATE and _DRAIN */
     bool failed;     /* out of memory: the node has ended itself */
     bool exact;      /* the next event needs an exact `now_us`: the node looks
                         for a parent, or has yet to report how it found one */
@@ -372,7 +381,8 @@ void node_free(struct node *node);
  *   -EOPNOTSUPP  EVENT_SYNC: the stream is not replayable; EVENT_STATE: the
  *                filter is not recoverable; EVENT_OPEN: a stream of whole waves,
  *                in a network that waits for another front-end (23.8)
- *   and, of EVENT_MOVE, those of cop_network_move()
+ *   and, of EVENT_MOVE and EVENT_DRAIN, those of cop_network_move() and
+ *   cop_network_drain()
  *   -ENOMEM      out of memory: free the node */
 int node_step(struct node *node,
               const struct event *event,

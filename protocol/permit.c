@@ -51,6 +51,7 @@ static const struct permit {
     [FRAME_NODE] = {PARENT | COMMNODE | CALLER, false},
     [FRAME_MOVE] = {PARENT, false},
     [FRAME_MOVED] = {CHILD, true},
+    [FRAME_RETIRE] = {PARENT | COMMNODE, false},
     [FRAME_TOTAL] = {CHILD, true},
     [FRAME_FAREWELL] = {CHILD, true},
     [FRAME_FINAL] = {PARENT, false},
@@ -59,6 +60,7 @@ static const struct permit {
     [FRAME_ROWS] = {CHILD, true},
     [FRAME_INJECT] = {PARENT, false},
     [FRAME_REPORTS] = {0, false}, /* observers: observer.c */
+    [FRAME_DRAIN] = {0, false},
 };
 
 static enum sender sender_of(const struct node *node, const struct peer *peer)

@@ -296,6 +296,8 @@ int request_step(struct node *node, const struct event *event)
         return node->role == NODE_COMMNODE
                    ? 0
                    : plan_begin(node, event->rank, event->parent);
+    case EVENT_DRAIN:
+        return drain_begin(node, event->text);
     case EVENT_RECORD:
     case EVENT_START:
     case EVENT_LINK_UP:

@@ -62,7 +62,8 @@ struct peer {
  * that recovery waits for may be such totals; so may what the end waits for.
  * Suspicions read what all these have changed. A view has what they find. The
  * probes of a mover are answered when all else has been said to its parent. The next
- * move begins when all that the last one has changed is known. */
+ * move begins when all that the last one has changed is known; one for a drain goes
+ * first. */
 enum due {
     DUE_FAILURE = 1,    /* streams: too many redos (16.13) */
     DUE_REDO = 2,       /* streams: a wave cannot become whole (16.7) */
@@ -73,7 +74,7 @@ enum due {
     DUE_SUSPICION = 64, /* front-end: paths may have changed (6.8) */
     DUE_VIEW = 128,     /* front-end: a view may be due, or stable (21) */
     DUE_PROBES = 256,   /* a mover that has another parent has probes (18.5) */
-    DUE_SHAPE = 512,    /* front-end: a move has been made (20.3) */
+    DUE_SHAPE = 512,    /* front-end: a move has ended (20.3, 20.4) */
 };
 
 struct node {
@@ -124,6 +125,9 @@ struct node {
     bool leaving;  /* a back-end whose application leaves ... */
     struct farewell *farewell; /* ... and its last totals; or NULL */
     bool parted;               /* the front-end keeps them: LEFT was read */
+    uint64_t
+        retire_until_ms; /* a commnode that was asked to leave (20.4) ... */
+    bool retired;        /* ... and does */
     bool ended;
     uint32_t next_rank;
     uint32_t first_joiner;       /* lower ranks were given at launch (19.4) */

@@ -155,6 +155,13 @@ int sim_move(struct sim *sim, uint32_t rank, uint32_t parent)
     return ask_node(sim, 0, &event, NULL, "move");
 }
 
+int sim_drain(struct sim *sim, const char *host)
+{
+    struct event event = {.type = EVENT_DRAIN, .text = host};
+
+    return ask_node(sim, 0, &event, NULL, "drain");
+}
+
 int sim_begin_end(struct sim *sim)
 {
     struct event event = {.type = EVENT_ENDING};

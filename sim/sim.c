@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/memory.h"
 #include "sim/world.h"
+#include "topology/topology.h"
 
 /* ---- making it ---- */
 
@@ -45,6 +47,46 @@ static void add_tree(struct sim *sim)
     }
 }
 
+/* Give the nodes of the tree hosts. If their ranks go level by level, make the
+ * topology that the front-end knows. */
+static void make_hosts(struct sim *sim)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream(&text, &len);
+    uint32_t before = 0;
+
+    if (!file)
+        return;
+    fprintf(file, "coppice-tree 1 %zu\n", sim->tree.count);
+    for (size_t i = 0; i < sim->count; i++) {
+        struct world_node *node = sim->nodes[i];
+
+        if (!node->shape)
+            continue;
+        snprintf(node->host, sizeof(node->host), "h%u",
+                 node->rank % sim->config.hosts);
+        fprintf(file, "%u %zu %u %s\n", node->rank - before,
+                node->shape->child_count, node->rank, node->host);
+        before = node->rank;
+    }
+    fclose(file);
+    if (topology_decode(&sim->topology, text, len) < 0)
+        sim->topology = NULL;
+    for (uint32_t i = 1; sim->topology && i < sim->tree.count; i++) {
+        uint32_t parent =
+            topology_rank(sim->topology, topology_parent(sim->topology, i));
+
+        if (sim->nodes[topology_rank(sim->topology, i)]->parent == parent)
+            continue;
+        topology_free(sim->topology);
+        sim->topology = NULL;
+    }
+    for (size_t i = 0; !sim->topology && i < sim->count; i++)
+        sim->nodes[i]->host[0] = 0;
+    free(text);
+}
+
 int sim_new(struct sim **out, const char *text, const struct sim_config *config)
 {
     struct sim *sim = memory_new(sizeof(*sim));
@@ -64,6 +106,8 @@ int sim_new(struct sim **out, const char *text, const struct sim_config *config)
         return r;
     }
     add_tree(sim);
+    if (sim->config.hosts > 0)
+        make_hosts(sim);
     world_start(sim, sim->nodes[0]);
     *out = sim;
     return 0;
@@ -95,6 +139,7 @@ void sim_free(struct sim *sim)
     free(sim->records);
     agenda_fini(&sim->agenda);
     tree_fini(&sim->tree);
+    topology_free(sim->topology);
     free(sim->trace);
     free(sim->failure);
     free(sim);
@@ -441,6 +486,11 @@ size_t sim_waiting_on(const struct sim *sim, uint32_t index, uint32_t stream)
     return count;
 }
 
+const char *sim_host(const struct sim *sim, uint32_t index)
+{
+    return sim->nodes[index]->host;
+}
+
 size_t sim_unsent(const struct sim *sim, uint32_t index)
 {
     const struct world_queue *queue = &sim->nodes[index]->unsent;
@@ -472,6 +522,9 @@ static uint32_t join_as(struct sim *sim, enum node_role role, uint32_t parent)
     struct world_node *node = world_add(sim, role);
 
     node->depth = sim->nodes[parent]->depth + 1;
+    if (sim->config.hosts > 0)
+        snprintf(node->host, sizeof(node->host), "h%u",
+                 node->index % sim->config.hosts);
     start_process(sim, node, parent);
     return node->index;
 }

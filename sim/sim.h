@@ -70,6 +70,7 @@ struct sim_config {
     uint32_t budget;    /* windows of a stream at a node; 0: a real node's */
     uint32_t next_rank; /* first rank for joiners; 0: after the tree's */
     bool allow_injection;
+    bool allow_administration;
     bool views;
     uint32_t survive_ms;       /* nodes wait for another front-end (23) */
     uint32_t replace;          /* tries to replace a lost commnode (20) ... */
@@ -77,6 +78,10 @@ struct sim_config {
     uint32_t replace_hangs;    /* ... and the next ones never join */
     bool keep_shape;           /* nodes move back to where they were (20.3) */
     const char *const *spares; /* hosts for that, up to NULL; or NULL */
+    uint32_t hosts;     /* node `rank` of the tree is on host "h", then its rank
+                       modulo this, if ranks go level by level; else the
+                       front-end knows no hosts of the tree. A joiner's is
+                       that of its index. 0: none has a name */
     bool own_addresses; /* nodes have different addresses, as on a cluster */
     bool agents; /* agents start the nodes: the front-end is told of each end,
                     at once (12.5) */
@@ -206,6 +211,9 @@ uint32_t sim_rank(const struct sim *sim, uint32_t index);
 /* The node's role in the tree. */
 enum node_role sim_role(const struct sim *sim, uint32_t index);
 
+/* The name of the node's host, "" without `hosts` of sim_config. Borrowed. */
+const char *sim_host(const struct sim *sim, uint32_t index);
+
 /* Whether the node runs: it has started, and neither ended nor crashed. */
 bool sim_is_alive(const struct sim *sim, uint32_t index);
 /* Whether the node has ended by itself. */
@@ -263,6 +271,8 @@ int sim_settle(struct sim *sim, uint32_t index, uint32_t stream);
 /* Front-end: have commnode `rank` move below `parent`. TELL_NODE_MOVED or
  * TELL_MOVE_FAILED follows. */
 int sim_move(struct sim *sim, uint32_t rank, uint32_t parent);
+/* Front-end: have the commnodes of `host` end. TELL_DRAINED follows. */
+int sim_drain(struct sim *sim, const char *host);
 /* Front-end: sim_shutdown() will follow. */
 int sim_begin_end(struct sim *sim);
 /* Front-end: end the network. Back-end: leave it; its application takes no

@@ -101,6 +101,8 @@ static void replace_child(struct sim *sim,
         return;
     joiner = world_add(sim, NODE_COMMNODE);
     joiner->place = action->rank;
+    snprintf(joiner->host, sizeof(joiner->host), "%s",
+             action->text ? action->text : sim->nodes[action->rank]->host);
     joiner->starting = true;
     joiner->starter = node->index;
     joiner->start_life = node->births;
@@ -525,15 +527,17 @@ static bool make_machine(struct sim *sim, struct world_node *node)
         .role = node->role,
         .rank = node->rank,
         .depth = node->depth,
-        .host = "sim",
+        .host = *node->host ? node->host : "sim",
         .address = node->role == NODE_BACKEND ? "" : address,
         .next_rank = sim->config.next_rank ? sim->config.next_rank
                                            : tree_next_rank(&sim->tree),
         .allow_injection = sim->config.allow_injection,
+        .allow_administration = sim->config.allow_administration,
         .views = sim->config.views && node->role == NODE_FRONTEND,
         .replace = node->role == NODE_FRONTEND ? sim->config.replace : 0,
         .keep_shape = node->role == NODE_FRONTEND && sim->config.keep_shape,
         .spares = sim->config.spares,
+        .tree = node->role == NODE_FRONTEND ? sim->topology : NULL,
         .place = node->place,
         .missing = sim->config.missing,
         .times = sim->config.times,

@@ -35,6 +35,9 @@ static const char *const tell_names[] = {
     [TELL_NODE_JOINED] = "node joined",
     [TELL_NODE_MOVED] = "moved",
     [TELL_MOVE_FAILED] = "not moved",
+    [TELL_NODE_LEFT] = "node left",
+    [TELL_DRAINED] = "drained",
+    [TELL_DRAIN_FAILED] = "not drained",
     [TELL_REPLACE_FAILED] = "not replaced",
     [TELL_BACKEND_LOST] = "back-end lost",
     [TELL_BACKEND_JOINED] = "back-end joined",
@@ -367,6 +370,16 @@ void world_trace_call(struct sim *sim,
     free(text);
 }
 
+/* The result of a sync, or a state. */
+static void write_synced(const struct action *tell, char *out, size_t size)
+{
+    snprintf(out, size, " stream %u of %" PRIu64 "%s", tell->stream,
+             tell->sequence, tell->code == 1 ? " lossy" : "");
+    if (tell->rank > 0)
+        snprintf(out + strlen(out), size - strlen(out), ", %u withheld",
+                 tell->rank);
+}
+
 void world_trace_tell(struct sim *sim,
                       const struct world_node *node,
                       const struct action *tell)
@@ -381,11 +394,7 @@ void world_trace_tell(struct sim *sim,
         break;
     case TELL_STATE:
     case TELL_SYNCED:
-        snprintf(what, sizeof(what), " stream %u of %" PRIu64 "%s",
-                 tell->stream, tell->sequence, tell->code == 1 ? " lossy" : "");
-        if (tell->rank > 0)
-            snprintf(what + strlen(what), sizeof(what) - strlen(what),
-                     ", %u withheld", tell->rank);
+        write_synced(tell, what, sizeof(what));
         break;
     case TELL_REDO:
         snprintf(what, sizeof(what),
@@ -405,6 +414,7 @@ void world_trace_tell(struct sim *sim,
     case TELL_NODE_SUSPECTED:
     case TELL_NODE_BACK:
     case TELL_NODE_LOST:
+    case TELL_NODE_LEFT:
     case TELL_NODE_JOINED:
     case TELL_BACKEND_LOST:
     case TELL_BACKEND_JOINED:
@@ -422,10 +432,12 @@ void world_trace_tell(struct sim *sim,
     case TELL_NODE_REFUSED:
     case TELL_REPLACE_FAILED:
     case TELL_MOVE_FAILED:
+    case TELL_DRAIN_FAILED:
         snprintf(what, sizeof(what), " %u", tell->rank);
         break;
     case TELL_LAUNCHED:
     case TELL_LAUNCH_FAILED:
+    case TELL_DRAINED:
     case TELL_JOURNAL_FAILED:
     case TELL_ENDED:
         break;

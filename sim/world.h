@@ -40,6 +40,9 @@ struct world_queue {
     size_t room;
 };
 
+/* Bytes of a host's name, with a zero. */
+#define SIM_HOST_ROOM 16
+
 enum world_state {
     WORLD_ABSENT,  /* not started */
     WORLD_ALIVE,   /* runs */
@@ -53,16 +56,17 @@ struct world_node {
     uint32_t rank;
     uint32_t index;
     uint32_t depth;
-    uint32_t parent;      /* index of the node that starts it; SIM_NONE: none */
-    const char *missing;  /* why it cannot be started; NULL if it can */
-    char *stopped;        /* why its start was given up, or NULL */
-    bool hangs;           /* its start never ends */
-    uint32_t place;       /* that it was started to have; 0: none */
-    bool starting;        /* its start was requested ... */
-    uint32_t starter;     /* ... last by this node ... */
-    uint32_t start_life;  /* ... in this life of that node */
-    uint32_t births;      /* how often it was started */
-    uint32_t parent_life; /* the life of its parent that has started it */
+    uint32_t parent;     /* index of the node that starts it; SIM_NONE: none */
+    const char *missing; /* why it cannot be started; NULL if it can */
+    char *stopped;       /* why its start was given up, or NULL */
+    bool hangs;          /* its start never ends */
+    uint32_t place;      /* that it was started to have; 0: none */
+    char host[SIM_HOST_ROOM]; /* its name, with `hosts` of sim_config */
+    bool starting;            /* its start was requested ... */
+    uint32_t starter;         /* ... last by this node ... */
+    uint32_t start_life;      /* ... in this life of that node */
+    uint32_t births;          /* how often it was started */
+    uint32_t parent_life;     /* the life of its parent that has started it */
     const struct tree_node *shape; /* NULL: not part of the tree */
     struct node *machine;
     struct actions actions;
@@ -103,6 +107,7 @@ struct world_node {
 
 struct sim {
     struct tree tree;
+    struct topology *topology; /* with its hosts; or NULL */
     struct agenda agenda;
     struct random random;
     struct sim_config config;

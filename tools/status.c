@@ -53,6 +53,7 @@ static const char *const wishes[] = {
 
 struct arguments {
     const char *session;
+    const char *drain; /* a host, or NULL */
     bool summary;
     enum export format;
     struct view_style style;
@@ -75,6 +76,9 @@ static const char usage[] =
     "  --format=FORMAT  write the whole tree for other programs: dot "
     "(Graphviz),\n"
     "                   topology (coppice-topology(5)) or json\n"
+    "  --drain=HOST     show nothing: have the commnodes of HOST end, and "
+    "their\n"
+    "                   children move to other hosts\n"
     "  --no-color       do not use colours\n"
     "  --ascii          draw the tree with ASCII characters\n"
     "  --help, --version\n"
@@ -120,6 +124,9 @@ static int take_option(void *arg, int option)
             return command_complain(
                 "--timeout needs a time such as 30 or 30s, not", optarg);
         return 0;
+    case 'D':
+        arguments->drain = optarg;
+        return 0;
     case 'C':
         arguments->style.colour = false;
         return 0;
@@ -161,6 +168,7 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
         {"format", required_argument, NULL, 'f'},
         {"wait", required_argument, NULL, 'w'},
         {"timeout", required_argument, NULL, 't'},
+        {"drain", required_argument, NULL, 'D'},
         {"no-color", no_argument, NULL, 'C'},
         {"ascii", no_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},
@@ -175,6 +183,11 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
     if (!arguments->wish && arguments->timeout_ms > TIMEOUT_MAX_MS)
         return command_complain("--timeout without --wait is at most 60 "
                                 "seconds",
+                                NULL);
+    if (arguments->drain && (arguments->wish || arguments->format ||
+                             arguments->summary || arguments->style.only_bad))
+        return command_complain("--drain shows nothing: of the other options "
+                                "it takes --timeout only",
                                 NULL);
     if (arguments->format && (arguments->summary || arguments->style.only_bad))
         return command_complain("--format writes the whole tree, without "
@@ -298,21 +311,34 @@ static int wait_for_wish(struct arguments *arguments)
     return r;
 }
 
+static int drain(const struct arguments *arguments, uint32_t timeout_ms)
+{
+    struct cop_error error = {""};
+
+    if (cop_session_drain(arguments->session, arguments->drain, (int)timeout_ms,
+                          &error) < 0)
+        return complain(error.text);
+    printf("%s is being drained\n", arguments->drain);
+    return STATUS_SHOWN;
+}
+
 int main(int argc, char **argv)
 {
     struct arguments arguments = {0};
+    uint32_t timeout_ms;
     int r;
 
     read_terminal(&arguments.style);
     r = read_arguments(&arguments, argc, argv);
     if (r != 0)
         return command_end(r < 0 ? STATUS_USAGE : STATUS_SHOWN, STATUS_FAILED);
-    if (arguments.wish)
+    timeout_ms =
+        arguments.timeout_ms ? arguments.timeout_ms : TIMEOUT_DEFAULT_MS;
+    if (arguments.drain)
+        r = drain(&arguments, timeout_ms);
+    else if (arguments.wish)
         r = wait_for_wish(&arguments);
     else
-        r = query_once(&arguments,
-                       arguments.timeout_ms ? arguments.timeout_ms
-                                            : TIMEOUT_DEFAULT_MS,
-                       true);
+        r = query_once(&arguments, timeout_ms, true);
     return command_end(r, STATUS_FAILED);
 }

@@ -66,11 +66,13 @@
     X(FRAME_NODE, 32, "node")         /* both: commnodes that joined (19.2) */ \
     X(FRAME_MOVE, 33, "move")         /* down: another parent (18.1) */        \
     X(FRAME_MOVED, 34, "moved")       /* up: why there was no move */          \
+    X(FRAME_RETIRE, 35, "retire")     /* both: a drain (20.4) */               \
     X(FRAME_STATUS, 40, "status")     /* down, from an observer: a question */ \
     X(FRAME_HEARD, 41, "heard")       /* up: STATUS has arrived */             \
     X(FRAME_ROWS, 42, "rows")         /* up, to an observer: the answer */     \
     X(FRAME_INJECT, 43, "inject")     /* down, from an observer: a failure */  \
-    X(FRAME_REPORTS, 44, "reports")   /* from an observer, to it: recoveries */
+    X(FRAME_REPORTS, 44, "reports") /* from an observer, to it: recoveries */  \
+    X(FRAME_DRAIN, 45, "drain")     /* from an observer: empty a host */
 
 #define FRAME_ENUM(name, number, text) name = number,
 enum frame_type {

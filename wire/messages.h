@@ -167,6 +167,11 @@
       F(int32_t, reason, tag)                                                 \
       R(uint32_t, mover, origin, 1, LIMIT_NODES - 1)                          \
       F(uint64_t, number, sequence))                                          \
+    /* down: `leaver` is to leave; up: it cannot, as `child` is there (20.4).    \
+       Down `child` is one that is named only if there is no other */         \
+    M(retire, FRAME_RETIRE,                                                   \
+      R(uint32_t, leaver, origin, 1, LIMIT_NODES - 1)                         \
+      F(uint32_t, child, count))                                              \
     /* asks for the state of all nodes, within `budget_ms` (15.2) */          \
     M(status, FRAME_STATUS,                                                   \
       F(uint32_t, sender, origin)                                             \
@@ -190,6 +195,9 @@
     /* the reports of adoptions from number `first` on (15.5) */              \
     M(reports, FRAME_REPORTS,                                                 \
       F(uint64_t, first, sequence)                                            \
+      F(struct payload *, payload, payload))                                  \
+    /* the commnodes of a host are to leave (20.4) */                         \
+    M(drain, FRAME_DRAIN,                                                     \
       F(struct payload *, payload, payload))
 /* clang-format on */
 

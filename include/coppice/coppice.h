@@ -121,6 +121,9 @@ struct cop_launch {
     const char *journal_path; /* a file, mode 0600, that does not exist yet:
                                  what another front-end needs is kept there. It
                                  is removed when this one ends in order */
+    bool
+        allow_administration; /* programs with the session file may drain hosts:
+                                  see cop_session_drain() */
 };
 #define COP_LAUNCH_INIT COP_INIT(cop_launch)
 
@@ -304,6 +307,14 @@ enum cop_event_type {
     COP_EVENT_JOURNAL_FAILED, /* the journal cannot be written and is removed:
                                  cop_network_resume() cannot take this network
                                  over any more. `text` says why */
+    COP_EVENT_NODE_LEFT, /* `rank`, a commnode, has ended, because its host is
+                               drained: see cop_network_drain() */
+    COP_EVENT_DRAINED,   /* the host that `text` names is drained: it has no
+                               commnode any more */
+    COP_EVENT_DRAIN_FAILED, /* no other node has adopted `rank`, whose parent is on
+                               a host that is being drained; `text` says when the
+                               next try is. COP_EVENT_MOVE_FAILED has said of each
+                               node why not */
 };
 
 /* The duration of an orphan's recovery, in microseconds of its own clock: the
@@ -514,6 +525,7 @@ COP_API int cop_network_view(struct cop_network *network,
  *                  back-end
  *   -ENOENT        there is no such node
  *   -EHOSTUNREACH  one of the two has failed, or is lost
+ *   -EHOSTDOWN     the host of `parent` is drained: cop_network_drain()
  *   -ELOOP         `parent` is below `rank`
  *   -EALREADY      `parent` is the parent of `rank` already
  *   -EBUSY         another move is under way: wait for its event
@@ -524,6 +536,31 @@ COP_API int cop_network_view(struct cop_network *network,
 COP_API int cop_network_move(struct cop_network *network,
                              uint32_t rank,
                              uint32_t parent);
+
+/* Have the commnodes of `host` end, one after the other, so that the host may be
+ * taken away (PROTOCOL 20.4). Front-end only. The call returns at once. The children
+ * of each commnode move to nodes on other hosts, one at a time, the front-end among
+ * them; each is a COP_EVENT_NODE_MOVED, and costs what cop_network_move() says. A
+ * commnode without children sends what it still has, and ends:
+ * COP_EVENT_NODE_LEFT. When the last one has ended, COP_EVENT_DRAINED follows.
+ * COP_EVENT_DRAIN_FAILED tells of a child that no node has adopted; the drain goes
+ * on. Back-ends of the host stay until the tool ends them.
+ *
+ * From the call on no node is adopted on that host, moved to it, or started there by
+ * `replace`, and the places of its commnodes stay empty, until a commnode joins that
+ * was started there by hand (coppice-commnode --session) when the host was
+ * drained.
+ *
+ * host  as the topology, `spares`, or a node that has joined names it
+ *
+ * Returns how many commnodes the host has, if 0 the event follows at once, or:
+ *   -EINVAL    `host` is NULL, or has the front-end only
+ *   -ENOENT    no node is on such a host, and it is no spare
+ *   -EALREADY  it is drained, or being drained
+ *   -ENOTCONN  the network has ended, or ends
+ *   -ENOMEM    out of memory: nothing has changed
+ *   -EPERM     this is a back-end, or a forked child */
+COP_API int cop_network_drain(struct cop_network *network, const char *host);
 
 /* Take over the network of a front-end that has crashed, on the same host
  * (PROTOCOL 23). Its nodes wait for `survive_ms`. The streams that were open are

@@ -158,6 +158,18 @@ COP_API int cop_network_inject(const char *session_path,
                                int timeout_ms,
                                struct cop_error *error);
 
+/* Drain `host`, as cop_network_drain() does. Returns when the front-end has begun:
+ * cop_status_read() shows what is left.
+ *
+ * Returns 0, -EPERM if the network was launched without `allow_administration`,
+ * -ENOENT if there is no such host, -EALREADY if it is drained or being drained,
+ * -EINVAL if it has the front-end only or has no name, or as
+ * cop_status_read(). */
+COP_API int cop_session_drain(const char *session_path,
+                              const char *host,
+                              int timeout_ms,
+                              struct cop_error *error);
+
 /* The recovery of one orphan, as the orphan reported it. */
 struct cop_recovered {
     uint32_t rank;

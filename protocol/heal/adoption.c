@@ -156,7 +156,7 @@ static enum adoption_answer adoption_judge(const struct node *node,
     if (node->role != NODE_FRONTEND &&
         (!node->parent || move_is_under_way(node)))
         return ADOPTION_ORPHAN; /* PROTOCOL 18.2, too */
-    if (node_child_count(node) >= LIMIT_CHILDREN ||
+    if (node_child_count(node) >= LIMIT_CHILDREN || drain_is_leaving(node) ||
         node->heal.probe_count >= LIMIT_CHILDREN)
         return ADOPTION_FULL;
     if (table_entry(node->heal.table, peer->rank, &entry) == 0 &&

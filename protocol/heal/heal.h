@@ -1,6 +1,7 @@
 /* heal.h - records, orphans, adoption, fan-outs. Private to the machine. */
 #pragma once
 
+#include "protocol/heal/drain.h"
 #include "protocol/heal/plan.h"
 #include "protocol/heal/recovery.h"
 #include "protocol/heal/replace.h"
@@ -121,6 +122,7 @@ struct healing {
     struct suspicion suspicion; /* the front-end's */
     struct replacing replacing; /* the front-end's */
     struct plan plan;           /* the front-end's */
+    struct draining draining;   /* the front-end's */
     struct shape shape;         /* the front-end's */
     uint32_t round;             /* the latest one begun or seen here (6.9) */
     struct probe *probes;

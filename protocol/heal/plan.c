@@ -50,6 +50,8 @@ static int judge_plan(const struct node *node,
         return r;
     if (!leaf && table_is_below(node->heal.table, parent, rank))
         return -ELOOP;
+    if (drain_has(node, parent))
+        return -EHOSTDOWN;
     *from = node_row(node, rank, &row) ? row.parent : RANK_NONE;
     if (*from == parent)
         return -EALREADY;
@@ -95,6 +97,7 @@ static void plan_fail(struct node *node, const char *text)
 
     plan->number = 0;
     shape_moved(node, false);
+    drain_moved(node, false);
     if (!node->closing)
         node_tell(node, TELL_MOVE_FAILED, plan->mover, 0, text)->sequence =
             plan->parent;
@@ -113,6 +116,7 @@ bool plan_succeeds(struct node *node,
     if (adoption->parent == plan->parent) {
         plan->number = 0;
         shape_moved(node, true);
+        drain_moved(node, true);
         return true;
     }
     snprintf(text, sizeof(text), "it lost its parent, and %u has adopted it",

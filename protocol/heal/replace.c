@@ -109,6 +109,10 @@ void replace_lost(struct node *node,
         place = place_add(node, rank);
     if (!place) /* it had joined by itself */
         return;
+    if (drain_has(node, rank)) {
+        place->state = PLACE_EMPTY;
+        return;
+    }
     place->elsewhere = is_silent;
     place_lost(node, place, text);
 }
@@ -158,17 +162,39 @@ bool replace_gone(struct node *node, uint32_t rank, const char *text)
     return true;
 }
 
-/* Start a commnode for `place`: on a spare if the last host did not answer or
- * start it, and there are spares. */
-static void place_start(struct node *node, struct vacancy *place)
+/* The next spare that is not drained; NULL: there is none. */
+static const char *next_spare(struct node *node)
 {
     struct replacing *replacing = &node->heal.replacing;
+
+    for (size_t i = 0; i < replacing->spare_count; i++) {
+        const char *spare = replacing->spares[replacing->next];
+
+        replacing->next = (replacing->next + 1) % replacing->spare_count;
+        if (!drain_holds(node, spare))
+            return spare;
+    }
+    return NULL;
+}
+
+/* Start a commnode for `place`: on a spare if the last host did not answer or
+ * start it, or was drained, and there are spares. */
+static void place_start(struct node *node, struct vacancy *place)
+{
+    bool drained = drain_has(node, place->number);
     struct action *action;
+    const char *spare;
     char *host = NULL;
 
-    if (place->elsewhere && replacing->spare_count > 0) {
-        host = strdup(replacing->spares[replacing->next]);
-        replacing->next = (replacing->next + 1) % replacing->spare_count;
+    spare = place->elsewhere || drained ? next_spare(node) : NULL;
+    if (drained && !spare) {
+        place->state = PLACE_EMPTY;
+        node_tell(node, TELL_REPLACE_FAILED, place->number, 0,
+                  "its host was drained, and there is no spare");
+        return;
+    }
+    if (spare) {
+        host = strdup(spare);
         if (!host) {
             node->failed = true;
             return;

@@ -98,7 +98,8 @@ static bool is_misplaced(const struct node *node,
     *parent = replace_holder(node, place->above);
     return now != RANK_NONE && *parent != RANK_NONE && now != *parent &&
            table_entry(node->heal.table, *parent, &above) == 0 &&
-           !above.failed && !table_is_below(node->heal.table, *parent, *mover);
+           !above.failed && !drain_has(node, *parent) &&
+           !table_is_below(node->heal.table, *parent, *mover);
 }
 
 void shape_beat(struct node *node)

@@ -172,14 +172,17 @@ void suspect_certain(struct node *node,
                      bool is_silent)
 {
     struct told *told = told_of(node, rank);
+    bool left;
 
     if (!told || told->lost)
         return;
+    left = !told->suspected && drain_expected(node, rank);
     told->lost = true;
-    node->due |= DUE_SUSPICION;
+    node->due |=
+        drain_has(node, rank) ? DUE_SUSPICION | DUE_SHAPE : DUE_SUSPICION;
     view_changed(node);
     if (!node->closing)
-        node_tell(node, TELL_NODE_LOST, rank, 0, text);
+        node_tell(node, left ? TELL_NODE_LEFT : TELL_NODE_LOST, rank, 0, text);
     replace_lost(node, rank, text, is_silent);
     plan_lost(node, rank);
     record_tell(node, rank, incarnation_of(node, rank), TABLE_FAILED, text);
@@ -203,11 +206,12 @@ bool suspect_reported(struct node *node, uint32_t rank, uint32_t incarnation)
 void suspect_joined(struct node *node, uint32_t rank)
 {
     struct told *told = told_of(node, rank);
+    uint32_t place = replace_joined(node, rank);
 
     if (told) /* no report tells of this incarnation */
         told->incarnation = JOINED_INCARNATION;
-    node_tell(node, TELL_NODE_JOINED, rank, 0, NULL)->sequence =
-        replace_joined(node, rank);
+    node_tell(node, TELL_NODE_JOINED, rank, 0, NULL)->sequence = place;
+    drain_joined(node, rank, place);
     view_changed(node);
 }
 

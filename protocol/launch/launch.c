@@ -334,7 +334,8 @@ int launch_child_up(struct node *node, struct peer *peer)
         return -EPROTO;
     }
     if (peer->rank == RANK_NONE) {
-        if (!node->launched || (!node->parent && node->role == NODE_COMMNODE))
+        if (!node->launched || drain_is_leaving(node) ||
+            (!node->parent && node->role == NODE_COMMNODE))
             return -EAGAIN;
         return 0; /* it will send JOIN */
     }
@@ -480,10 +481,14 @@ static bool has_left(const struct node *node)
 /* Tell the shell; `code` is 0 or -ETIMEDOUT. */
 static void exit_node(struct node *node, int code, const char *text)
 {
+    struct action *action;
+
     observer_end(node);
     node->ended = true;
     node_tell(node, TELL_ENDED, node->rank, 0, text)->code = has_left(node);
-    node_act(node, ACTION_EXIT)->code = code;
+    action = node_act(node, ACTION_EXIT);
+    action->code = code;
+    action->sequence = node->retired;
 }
 
 /* Close all links without a word. */
@@ -587,6 +592,13 @@ static bool has_ready_child(const struct node *node)
     return false;
 }
 
+/* PROTOCOL 20.4: the network goes on, with the nodes that this one has started. */
+static void launch_retire(struct node *node)
+{
+    node->retired = true;
+    launch_end(node, "its host was drained");
+}
+
 void launch_try_end(struct node *node)
 {
     if (node->ended)
@@ -597,4 +609,6 @@ void launch_try_end(struct node *node)
         launch_end(node, node->farewell
                              ? "its totals are larger than a packet may be"
                              : "this back-end has left the network");
+    else if (drain_is_over(node))
+        launch_retire(node);
 }

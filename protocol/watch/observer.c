@@ -93,12 +93,15 @@ bool observer_link_down(struct node *node, const struct event *event)
     return observer != NULL;
 }
 
-static void take_injection(struct node *node,
-                           struct observer *observer,
-                           const struct frame *frame)
+/* INJECT or DRAIN. */
+static void take_command(struct node *node,
+                         struct observer *observer,
+                         const struct frame *frame)
 {
     char text[LIMIT_TEXT] = "";
-    int r = inject_asked(node, frame, text, sizeof(text));
+    int r = frame->type == FRAME_INJECT
+                ? inject_asked(node, frame, text, sizeof(text))
+                : drain_asked(node, frame, text, sizeof(text));
 
     observer_refuse(node, observer->link, r, text);
 }
@@ -132,8 +135,9 @@ bool observer_frame(struct node *node, const struct event *event)
         observer->budget_ms = status.budget_ms;
         observer->deadline_ms = UINT64_MAX; /* the round has a deadline */
         observer_next(node);
-    } else if (frame.type == FRAME_INJECT && !observer->asked) {
-        take_injection(node, observer, &frame);
+    } else if ((frame.type == FRAME_INJECT || frame.type == FRAME_DRAIN) &&
+               !observer->asked) {
+        take_command(node, observer, &frame);
     } else if (frame.type == FRAME_REPORTS && !observer->asked) {
         take_reports_question(node, observer, &frame);
     } else if (frame.type != FRAME_HEARTBEAT) {

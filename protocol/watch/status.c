@@ -18,6 +18,7 @@ int status_init(struct node *node, const struct node_config *config)
     status->adopted_from = RANK_NONE;
     status->tree = config->tree;
     status->allow_injection = config->allow_injection;
+    status->allow_administration = config->allow_administration;
     status->host = strdup(config->host ? config->host : "");
     status->label = strdup(config->label ? config->label : "");
     return status->host && status->label ? 0 : -ENOMEM;

@@ -70,6 +70,7 @@ struct status {
     struct ranks killed; /* victims of COP_INJECT_KILL */
     struct history history;
     bool allow_injection;
+    bool allow_administration;
 };
 
 /* ---- status.c: rounds ---- */

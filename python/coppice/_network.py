@@ -182,6 +182,12 @@ class Network(names.Opener):
         with self._handle as pointer:
             check(lib.cop_network_move(pointer, rank, parent))
 
+    def drain(self, host: str) -> int:
+        """Have the commnodes of a host end: cop_network_drain(3). Returns how many
+        there are."""
+        with self._handle as pointer:
+            return check(lib.cop_network_drain(pointer, host.encode()))
+
     def missing(self) -> List[names.Absentee]:
         """The nodes that a launch with missing="skip" left out."""
         found: List[names.Absentee] = []

@@ -1,10 +1,9 @@
 /* fuzz_node.c - one node, and every event that may happen to it.
  *
  * The input is a role and a sequence of events: links, frames of every type, valid
- * and random, from peers that hold the key, time, answers of filters, requests of
- * the application. The node's actions are checked: no frame is sent on a closed
- * link, and none down that may only go up; every frame encodes; one filter call at
- * a time; after its end a node only closes links. */
+ * and random, from peers that hold the key, time, answers of filters, requests.
+ * Checked: no frame is sent on a closed link, and none down that may only go up;
+ * every frame encodes; one filter call at a time; after its end it closes links. */
 #include <coppice/status.h>
 #include <errno.h>
 #include <stdint.h>
@@ -73,10 +72,8 @@ static uint64_t number(struct input *in)
         return UINT64_MAX - byte(in) % 3;
     case 1:
         return UINT32_MAX - byte(in) % 3;
-    case 2:
-        return INT32_MAX;
     default:
-        return 1 << 21;
+        return b % 4 == 2 ? INT32_MAX : 1 << 21;
     }
 }
 
@@ -108,6 +105,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_RECORD:
     case FRAME_FAN_OUT:
     case FRAME_NODE:
+    case FRAME_RETIRE:
     case FRAME_SILENCE:
         return true;
     case FRAME_MARKER:
@@ -144,6 +142,7 @@ static bool may_go(uint8_t type, bool to_parent)
     case FRAME_ROWS:
         return to_parent;
     case FRAME_REPORTS:
+    case FRAME_DRAIN:
         break;
     }
     return false;
@@ -804,13 +803,14 @@ static void application_asks(struct play *play, uint8_t what)
 {
     static const enum event_type types[] = {
         EVENT_OPEN,   EVENT_CLOSE,      EVENT_SEND, EVENT_RECEIVE, EVENT_TAKEN,
-        EVENT_SETTLE, EVENT_PARAMETERS, EVENT_SYNC, EVENT_SEND,    EVENT_MOVE,
+        EVENT_SETTLE, EVENT_PARAMETERS, EVENT_SYNC, EVENT_DRAIN,   EVENT_MOVE,
     };
     struct stream_definition definition = {0};
     struct event event = {.type = types[what % 10],
                           .stream = what / 10u % STREAMS,
                           .rank = what / 10u % 15,
                           .parent = what / 7u % 15,
+                          .text = "host",
                           .to_count = what % 6u};
     uint32_t to[] = {12, 14, 13, 12, what};
 

@@ -249,6 +249,8 @@ TEST(a_back_end_speaks_of_itself_only)
         "nobody asks it for a parent");
     check_leaf((struct frame){.type = FRAME_MOVED, .origin = 5},
                "of itself only");
+    check_leaf((struct frame){.type = FRAME_RETIRE, .origin = 5, .count = LEAF},
+               "a back-end may not send it");
     check_leaf((struct frame){.type = FRAME_HEARD},
                "a back-end may not send it");
 }
