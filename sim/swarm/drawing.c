@@ -41,6 +41,7 @@
 #define DRAWING_REFUSALS UINT64_C(0x4ef05e)
 #define DRAWING_LEAVERS  UINT64_C(0x1ea7e5)
 #define DRAWING_MOVES    UINT64_C(0x307e5)
+#define DRAWING_DRAINS   UINT64_C(0xd2a125)
 #define DRAWING_SOME     UINT64_C(0x503e)
 
 /* How long a sync that is to follow a join waits for the joiner's report. */
@@ -76,6 +77,7 @@ struct drawing {
     struct random helpers;
     struct random moves;
     struct random crash;
+    struct random drains;
     struct schedule *out;
     struct tree tree;
     enum traffic_kind kind; /* of most streams */
@@ -97,10 +99,11 @@ struct drawing {
     bool selects;      /* packets for some members */
     bool keeps_little; /* the last stream keeps less than a member sends */
     bool joins;
-    bool helps;   /* commnodes join */
-    bool shifts;  /* commnodes move */
-    bool crashes; /* front-ends are replaced by others */
-    bool greets;  /* a packet and a sync follow a join */
+    bool helps;     /* commnodes join */
+    bool shifts;    /* commnodes move */
+    bool crashes;   /* front-ends are replaced by others */
+    uint32_t hosts; /* of which some are drained; 0: none is */
+    bool greets;    /* a packet and a sync follow a join */
     bool closes;
     bool opens;
     bool leaves;
@@ -503,6 +506,24 @@ static void draw_move(struct drawing *drawing)
                  (uint32_t)random_between(random, 0, 100), 0, 0);
 }
 
+/* A host is drained. A commnode may die meanwhile. */
+static void draw_drain(struct drawing *drawing)
+{
+    struct random *random = &drawing->drains;
+    uint32_t last = (uint32_t)drawing->tree.count + drawing->joiners - 1;
+
+    if (drawing->hosts == 0 || !random_chance(random, 10))
+        return;
+    add_step(drawing, 0, SCHEDULE_DRAIN,
+             (uint32_t)random_between(random, 0, drawing->hosts - 1),
+             drawing->hosts, 0, 0);
+    if (drawing->faults[SCHEDULE_KILL] && random_chance(random, 30))
+        add_step(
+            drawing, 0, SCHEDULE_KILL,
+            node_number(drawing, (uint32_t)random_between(random, 1, last)),
+            (uint32_t)random_between(random, 0, 100), 0, 0);
+}
+
 static void draw_nuisance(struct drawing *drawing)
 {
     if (drawing->now_ms >= drawing->stalled_ms && chance(drawing, 10)) {
@@ -532,6 +553,7 @@ static void draw_nuisance(struct drawing *drawing)
     }
     draw_helper(drawing);
     draw_move(drawing);
+    draw_drain(drawing);
 }
 
 /* ---- faults ---- */
@@ -878,6 +900,9 @@ void schedule_draw(struct schedule *out,
     drawing.shifts = random_chance(&drawing.moves, 30);
     random_seed(&drawing.crash, seed ^ DRAWING_CRASHES);
     drawing.crashes = random_chance(&drawing.crash, 15);
+    random_seed(&drawing.drains, seed ^ DRAWING_DRAINS);
+    if (random_chance(&drawing.drains, 30))
+        drawing.hosts = (uint32_t)random_between(&drawing.drains, 1, 8);
     out->delay_min_ms = draw_number(&drawing, 0, 3);
     out->delay_max_ms = out->delay_min_ms + draw_number(&drawing, 1, 20);
     out->fragment_percent = draw_number(&drawing, 0, 80);

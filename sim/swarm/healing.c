@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "protocol/watch/rows.h"
 #include "sim/memory.h"
 #include "wire/limits.h"
 
@@ -122,6 +123,69 @@ static void hear_of(struct healing *healing,
     }
 }
 
+/* The number of a host, as sim_config has it; RANK_NONE: it is none of these. */
+static uint32_t number_of(const char *host)
+{
+    return host[0] == 'h' ? (uint32_t)strtoul(host + 1, NULL, 10) : RANK_NONE;
+}
+
+/* Whether node `index` is a commnode on a host of `hosts`. */
+static bool is_on(const struct sim *sim,
+                  uint32_t index,
+                  const struct ranks *hosts)
+{
+    return sim_role(sim, index) == NODE_COMMNODE &&
+           ranks_has(hosts, number_of(sim_host(sim, index)));
+}
+
+void healing_drained(struct healing *healing, uint32_t number)
+{
+    ranks_add(&healing->drained, number, number);
+}
+
+/* A host is reported to be empty, or a commnode has joined, maybe on one. */
+static void note_drain(struct healing *healing,
+                       const struct sim *sim,
+                       const struct action *tell)
+{
+    struct row row = {.host = NULL};
+    struct ranks one = {0};
+    uint32_t number;
+
+    if (tell->tell == TELL_DRAINED) {
+        number = number_of(tell->text);
+        ranks_add(&healing->empty, number, number);
+        return;
+    }
+    /* the joiner may not know its rank yet */
+    if (tell->tell != TELL_NODE_JOINED ||
+        !node_row(sim_node(sim, 0), tell->rank, &row) || !row.host ||
+        !ranks_has(&healing->empty, number_of(row.host)))
+        return;
+    number = number_of(row.host);
+    ranks_add(&one, number, number);
+    ranks_subtract(&healing->empty, &one);
+    if (tell->sequence == 0)
+        ranks_subtract(&healing->drained, &one);
+    ranks_fini(&one);
+}
+
+/* What is left on drained hosts, as a text to be freed; NULL: nothing. */
+static char *drains_lack(const struct healing *healing, const struct sim *sim)
+{
+    uint32_t number = RANK_NONE;
+
+    for (uint32_t i = 1; i < sim_count(sim); i++)
+        if (sim_is_alive(sim, i) && is_on(sim, i, &healing->drained) &&
+            sim_rank(sim, i) != RANK_NONE)
+            return memory_format("%u lives on a drained host",
+                                 sim_rank(sim, i));
+    while ((number = ranks_after(&healing->drained, number)) != RANK_NONE)
+        if (!ranks_has(&healing->empty, number))
+            return memory_format("h%u was not reported to be empty", number);
+    return NULL;
+}
+
 /* Record a report of the front-end. */
 static void note_news(struct healing *healing,
                       struct sim *sim,
@@ -130,6 +194,7 @@ static void note_news(struct healing *healing,
     uint32_t index = sim_find(sim, tell->rank);
     bool known = tell->rank < healing->room;
 
+    note_drain(healing, sim, tell);
     /* It may die before it knows its rank. */
     if (tell->tell == TELL_NODE_JOINED && known) {
         if (healing->nodes[tell->rank].announced)
@@ -156,9 +221,10 @@ static void note_news(struct healing *healing,
     }
     if (tell->tell == TELL_MOVE_FAILED && (!tell->text || !*tell->text))
         sim_fail(sim, "%u has not moved, and there is no reason", tell->rank);
-    if (tell->tell != TELL_NODE_LOST && tell->tell != TELL_NODE_ADOPTED &&
-        tell->tell != TELL_NODE_MOVED && tell->tell != TELL_BACKEND_LOST &&
-        tell->tell != TELL_NODE_SUSPECTED && tell->tell != TELL_NODE_BACK)
+    if (tell->tell != TELL_NODE_LOST && tell->tell != TELL_NODE_LEFT &&
+        tell->tell != TELL_NODE_ADOPTED && tell->tell != TELL_NODE_MOVED &&
+        tell->tell != TELL_BACKEND_LOST && tell->tell != TELL_NODE_SUSPECTED &&
+        tell->tell != TELL_NODE_BACK)
         return;
     if (!known)
         sim_fail(sim, "the front-end reports %u, and there is no such node",
@@ -185,7 +251,8 @@ void healing_told(struct healing *healing,
         healing->nodes[index].orphan = false;
         healing->adoptions++;
     } else if (tell->tell == TELL_ENDED && healing->nodes[index].launched &&
-               !healing->nodes[index].left && sim_is_alive(sim, 0))
+               !healing->nodes[index].left && sim_is_alive(sim, 0) &&
+               !is_on(sim, index, &healing->drained))
         sim_fail(sim, "%u has ended, and nobody ended it: %s",
                  sim_rank(sim, index), tell->text ? tell->text : "");
 }
@@ -241,8 +308,11 @@ static char *helpers_lack(const struct healing *healing, const struct sim *sim)
 
 char *healing_lack(const struct healing *healing, const struct sim *sim)
 {
+    char *lack = drains_lack(healing, sim);
     uint32_t met = 0;
 
+    if (lack)
+        return lack;
     if (healing->moving)
         return memory_format("a move was not reported");
     for (uint32_t i = 1; i < sim_count(sim); i++) {
@@ -324,6 +394,8 @@ void healing_check(struct healing *healing, struct sim *sim)
 void healing_fini(struct healing *healing)
 {
     ranks_fini(&healing->torn);
+    ranks_fini(&healing->drained);
+    ranks_fini(&healing->empty);
     free(healing->nodes);
     *healing = (struct healing){0};
 }

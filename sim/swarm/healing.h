@@ -4,7 +4,8 @@
  * at launch unless adoptions overlapped; only killed nodes end or are given up.
  * The front-end's reports are true: a node reported lost is dead, each
  * suspicion is reported once and ends once, and a killed commnode is reported
- * lost once, within a bound. If commnodes have joined, the tables agree. */
+ * lost once, within a bound. A drained host has no commnode in the end, unless one
+ * has joined there by hand. If commnodes have joined, the tables agree. */
 #pragma once
 
 #include "sim/sim.h"
@@ -44,6 +45,8 @@ struct healing {
     bool helped;        /* a commnode has joined */
     bool taken_over; /* a move may have been asked for by another front-end */
     bool moving;     /* a commnode was told to move, and has not reported */
+    struct ranks drained; /* numbers of hosts, as in sim_config ... */
+    struct ranks empty;   /* ... and those that were reported to be */
     uint32_t adoptions;
     uint32_t asked; /* moves that were begun ... */
     uint32_t moves; /* ... and those that were made */
@@ -65,6 +68,9 @@ void healing_moving(struct healing *healing, struct sim *sim);
 
 /* The front-end has crashed; its reports begin anew. */
 void healing_taken_over(struct healing *healing, const struct sim *sim);
+
+/* The front-end drains host `number`. */
+void healing_drained(struct healing *healing, uint32_t number);
 
 /* Fail the world if the death of a commnode was not reported in time. */
 void healing_look(struct healing *healing, struct sim *sim);

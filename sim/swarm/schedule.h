@@ -56,6 +56,7 @@
     X(SCHEDULE_HELP, "help", "parent") /* a commnode joins */                  \
     X(SCHEDULE_JOINED, "joined", "within")                                     \
     X(SCHEDULE_MOVE, "move", "node", "parent")                                 \
+    X(SCHEDULE_DRAIN, "drain", "host", "hosts") /* of so many in the world */  \
     X(SCHEDULE_LEAVE, "leave", "node")                                         \
     /* the front-end crashes; another one takes over so much later */          \
     X(SCHEDULE_TAKEOVER, "takeover", "after")                                  \

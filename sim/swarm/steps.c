@@ -2,6 +2,7 @@
 #include "sim/swarm/steps.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,6 +237,18 @@ static int take_over(struct swarm *swarm, const struct schedule_step *step)
     return 1;
 }
 
+/* The commnodes of a host are to end. */
+static bool take_drain(struct swarm *swarm, const struct schedule_step *step)
+{
+    char host[16];
+
+    snprintf(host, sizeof(host), "h%u", step->numbers[0]);
+    if (!swarm->launched || sim_drain(swarm->sim, host) < 0)
+        return false;
+    healing_drained(&swarm->healing, step->numbers[0]);
+    return true;
+}
+
 static bool take_leave(struct swarm *swarm, const struct schedule_step *step)
 {
     uint32_t index = faults_node(swarm, step->numbers[0]);
@@ -310,6 +323,8 @@ static int take_step(struct swarm *swarm, const struct schedule_step *step)
         return take_joined(swarm, step);
     case SCHEDULE_MOVE:
         return take_move(swarm, step);
+    case SCHEDULE_DRAIN:
+        return take_drain(swarm, step);
     case SCHEDULE_LEAVE:
         return take_leave(swarm, step);
     case SCHEDULE_TAKEOVER:

@@ -160,17 +160,18 @@ static void read_features(struct swarm *swarm)
         joins |= step->verb == SCHEDULE_JOIN;
         swarm->deadly |= step->verb == SCHEDULE_KILL;
         swarm->only_lies &=
-            step->verb != SCHEDULE_MOVE && step->verb != SCHEDULE_TAKEOVER &&
+            step->verb != SCHEDULE_MOVE && step->verb != SCHEDULE_DRAIN &&
+            step->verb != SCHEDULE_TAKEOVER &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_LIE);
         swarm->traffic.only_poison &=
             step->verb != SCHEDULE_JOIN && step->verb != SCHEDULE_HELP &&
             step->verb != SCHEDULE_LEAVE && step->verb != SCHEDULE_MOVE &&
-            step->verb != SCHEDULE_RATE && step->verb != SCHEDULE_REPLACE &&
-            step->verb != SCHEDULE_TAKEOVER &&
+            step->verb != SCHEDULE_DRAIN && step->verb != SCHEDULE_RATE &&
+            step->verb != SCHEDULE_REPLACE && step->verb != SCHEDULE_TAKEOVER &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_POISON);
         swarm->faulty |=
             step->verb == SCHEDULE_LEAVE || step->verb == SCHEDULE_MOVE ||
-            step->verb == SCHEDULE_TAKEOVER ||
+            step->verb == SCHEDULE_DRAIN || step->verb == SCHEDULE_TAKEOVER ||
             (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&
              step->verb != SCHEDULE_FREEZE) ||
             (step->verb == SCHEDULE_FREEZE &&
@@ -324,6 +325,8 @@ static int run_world(const struct schedule *schedule,
         }
         if (schedule->steps[i].verb == SCHEDULE_TAKEOVER)
             config.survive_ms = SWARM_SURVIVE_MS;
+        if (schedule->steps[i].verb == SCHEDULE_DRAIN)
+            config.hosts = schedule->steps[i].numbers[1];
         swarm->traffic.may_open_late |= is_delaying(&schedule->steps[i]);
         if (schedule->steps[i].verb == SCHEDULE_HANG)
             config.times.filter_timeout_ms = SWARM_FILTER_TIMEOUT_MS;
