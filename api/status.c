@@ -102,6 +102,7 @@ static void fill_node(struct cop_status_node *node, const struct row *row)
         .host = row->host ? row->host : "",
         .reason = row->reason ? row->reason : "",
         .label = row->label ? row->label : "",
+        .place = row->place,
     };
 
     memcpy(node, &full, node->size);

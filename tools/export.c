@@ -152,6 +152,7 @@ static void json_write(const struct view *view, FILE *file)
         put_number("round_trip_us", node->round_trip_us, file);
         put_number("adoptions", node->adoptions, file);
         put_number("adopted_from", node->adopted_from, file);
+        put_number("place", node->place ? node->place : COP_RANK_NONE, file);
         put_string("host", node->host, file);
         put_string("label", node->label, file);
         put_string("reason", node->reason, file);

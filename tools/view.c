@@ -198,12 +198,14 @@ static void draw_line(const struct drawing *drawing,
         drawing->style->colour ? states[node->is.state].colour : "";
     unsigned width = label_width(node, depth);
     char name[NAME_LEN], age[MEASURE_LEN], trip[MEASURE_LEN];
-    char note[40] = "";
+    char note[64] = "";
 
     draw_branches(drawing, depth);
+    if (node->is.place > 0)
+        snprintf(note, sizeof(note), "  in place of %u", node->is.place);
     if (node->is.adopted_from != COP_RANK_NONE)
-        snprintf(note, sizeof(note), "  adopted from %u",
-                 node->is.adopted_from);
+        snprintf(note + strlen(note), sizeof(note) - strlen(note),
+                 "  adopted from %u", node->is.adopted_from);
     if (node->is.round_trip_us == COP_TIME_UNKNOWN && !*note)
         *trip = '\0';
     else

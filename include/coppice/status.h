@@ -52,7 +52,8 @@ struct cop_status_node {
     uint32_t adoptions;     /* how often it lost a parent and found one, another
                                or the same */
     uint32_t adopted_from;  /* the parent that it lost last; COP_RANK_NONE: none
-                               lost */
+                               lost, or it has moved since, or its parent has
+                               the place of the one that it had at launch */
     const char *host;       /* "" if not known; borrowed from the status */
     const char *reason;     /* why it could not be started, with the last output
                                of ssh; or why it is lost, as first reported: how
@@ -61,6 +62,8 @@ struct cop_status_node {
                                cop_network_inject(). "" in other states and if
                                not known; borrowed */
     const char *label;      /* `label` of its cop_join; "": none; borrowed */
+    uint32_t place;         /* the commnode of the launch in whose place it was
+                               started (`replace` of cop_launch); 0: none */
 };
 #define COP_STATUS_NODE_INIT COP_INIT(cop_status_node)
 

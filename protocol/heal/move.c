@@ -158,7 +158,7 @@ static void move_commit(struct node *node, struct peer *peer)
         record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
     node_act(node, ACTION_CLOSE)->link = old->link;
     node_remove_peer(node, old);
-    status_orphaned(node, rank);
+    status_orphaned(node, RANK_NONE);
     for (size_t i = 0; i < node->stream_count; i++)
         upward_orphaned(node, node->streams[i], rank);
     recovery_begin(node, rank);

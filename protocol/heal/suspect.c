@@ -35,6 +35,11 @@ bool suspect_is_lost(const struct node *node, uint32_t rank)
     return rank < suspicion->told_count && suspicion->told[rank].lost;
 }
 
+bool suspect_has_left(const struct node *node, uint32_t rank)
+{
+    return suspect_is_lost(node, rank) && node->heal.suspicion.told[rank].left;
+}
+
 /* The last known incarnation of internal node `rank`. */
 static uint32_t incarnation_of(const struct node *node, uint32_t rank)
 {
@@ -172,17 +177,17 @@ void suspect_certain(struct node *node,
                      bool is_silent)
 {
     struct told *told = told_of(node, rank);
-    bool left;
 
     if (!told || told->lost)
         return;
-    left = !told->suspected && drain_expected(node, rank);
+    told->left = !told->suspected && drain_expected(node, rank);
     told->lost = true;
     node->due |=
         drain_has(node, rank) ? DUE_SUSPICION | DUE_SHAPE : DUE_SUSPICION;
     view_changed(node);
     if (!node->closing)
-        node_tell(node, left ? TELL_NODE_LEFT : TELL_NODE_LOST, rank, 0, text);
+        node_tell(node, told->left ? TELL_NODE_LEFT : TELL_NODE_LOST, rank, 0,
+                  text);
     replace_lost(node, rank, text, is_silent);
     plan_lost(node, rank);
     record_tell(node, rank, incarnation_of(node, rank), TABLE_FAILED, text);

@@ -13,7 +13,8 @@ struct ranks;
 struct told {
     uint32_t incarnation; /* of the node's last report (6.7); 0: none */
     bool suspected;       /* NODE_SUSPECTED was reported after it */
-    bool lost;            /* a commnode that is lost for good */
+    bool lost;            /* a commnode that is lost for good ... */
+    bool left;            /* ... because its host was drained (20.4) */
     bool pathless;        /* it is in the list of suspects */
 };
 
@@ -53,6 +54,9 @@ void suspect_certain(struct node *node,
 
 /* Whether commnode `rank` is lost for good. */
 bool suspect_is_lost(const struct node *node, uint32_t rank);
+
+/* Whether commnode `rank` has left its drained host. */
+bool suspect_has_left(const struct node *node, uint32_t rank);
 
 /* Front-end: whether any node that is not lost has no path. */
 bool suspect_is_any(const struct node *node);

@@ -343,6 +343,7 @@ static struct row row_of(const struct node *node,
         .age_ms = ROW_UNKNOWN,
         .round_us = ROW_UNKNOWN,
         .adopted_from = RANK_NONE,
+        .place = places_of(node, rank),
     };
 
     if (index != TOPOLOGY_NONE) {
@@ -515,6 +516,7 @@ static void complete_rows(struct node *node, struct rows *rows)
     if (rows_append(rows, &more) < 0)
         node->failed = true;
     rows_fini(&more);
+    places_note(node, rows);
     rows_sort(rows);
     if (rows_degrade(rows) < 0)
         node->failed = true;

@@ -19,9 +19,9 @@
 
 /* Numbers of one row, in the order of the struct. The last two are the index of
  * the row's reason, and of its label, from 1; 0: none. */
-#define ROW_NUMBERS 11
+#define ROW_NUMBERS 12
 
-static void row_fini(struct row *row)
+void rows_forget(struct row *row)
 {
     free(row->host);
     free(row->label);
@@ -31,7 +31,7 @@ static void row_fini(struct row *row)
 void rows_fini(struct rows *rows)
 {
     for (uint32_t i = 0; i < rows->count; i++)
-        row_fini(&rows->list[i]);
+        rows_forget(&rows->list[i]);
     free(rows->list);
     memset(rows, 0, sizeof(*rows));
 }
@@ -58,7 +58,7 @@ int rows_add(struct rows *rows, const struct row *row)
     copy.label = strdup(row->label ? row->label : "");
     copy.reason = row->reason ? strdup(row->reason) : NULL;
     if (!copy.host || !copy.label || (row->reason && !copy.reason)) {
-        row_fini(&copy);
+        rows_forget(&copy);
         return -ENOMEM;
     }
     rows->list[rows->count++] = copy;
@@ -108,6 +108,7 @@ int rows_encode(const struct rows *rows,
         at[6] = row->round_us;
         at[7] = row->adoptions;
         at[8] = row->adopted_from;
+        at[11] = row->place;
         hosts[i] = row->host;
         if (row->reason) {
             reasons[reason_count++] = row->reason;
@@ -148,7 +149,7 @@ static bool is_valid(const struct row *row)
     return row->rank < LIMIT_NODES && row->parent != row->rank &&
            (row->parent < LIMIT_NODES || row->parent == RANK_NONE) &&
            row->role <= NODE_BACKEND && row->state < ROW_STATES &&
-           strlen(row->host) <= LIMIT_HOST_NAME &&
+           row->place < LIMIT_NODES && strlen(row->host) <= LIMIT_HOST_NAME &&
            (!row->label || label_is_valid(row->label)) &&
            (!row->reason || strlen(row->reason) <= LIMIT_TEXT);
 }
@@ -190,6 +191,7 @@ static int rows_from_wire(const struct wire *wire, struct rows *rows)
             .round_us = at[6],
             .adoptions = at[7],
             .adopted_from = at[8],
+            .place = at[11],
             .host = (char *)(uintptr_t)wire->hosts[i],
         };
 
@@ -257,7 +259,7 @@ void rows_sort(struct rows *rows)
     qsort(rows->list, rows->count, sizeof(*rows->list), compare_rows);
     for (i = 0; i < rows->count; i++) {
         if (kept > 0 && rows->list[kept - 1].rank == rows->list[i].rank)
-            row_fini(&rows->list[i]);
+            rows_forget(&rows->list[i]);
         else
             rows->list[kept++] = rows->list[i];
     }

@@ -34,6 +34,7 @@ struct row {
     uint32_t round_us;     /* round trip of the link to the parent */
     uint32_t adoptions;    /* how often it was adopted */
     uint32_t adopted_from; /* the parent that it lost last; RANK_NONE: none */
+    uint32_t place;        /* that it was started for (20.1); 0: none */
     char *host;            /* "" where it is not known */
     char *label;           /* "" without one */
     char *reason;          /* why ROW_MISSING or ROW_LOST; NULL: not known */
@@ -48,6 +49,9 @@ struct rows {
 
 /* Free the content of `rows`, which is then empty. */
 void rows_fini(struct rows *rows);
+
+/* Free what `row`, an element of some rows, owns. */
+void rows_forget(struct row *row);
 
 /* Add a copy of `row`, with its host, label and reason. Above LIMIT_STATUS_ROWS the
  * row is only counted. Returns 0 or -ENOMEM. */

@@ -6,6 +6,7 @@
  *
  * status.c    rounds: STATUS goes down the tree, ROWS come up
  * observer.c  the observers, and the front-end's answers
+ * places.c    what of these is no news in a tree that has grown back
  * history.c   the recoveries that were reported
  * inject.c    injections, on their way to the victim
  *
@@ -97,7 +98,8 @@ int status_rows(struct node *node,
 /* A child is lost: do not wait for its answer. */
 void status_forget(struct node *node, struct peer *peer);
 
-/* This node has lost its parent `lost`: drop the round. */
+/* This node has lost its parent `lost`, or has left it (RANK_NONE): drop the
+ * round. */
 void status_orphaned(struct node *node, uint32_t lost);
 
 /* Another parent has adopted this node. */
@@ -107,6 +109,15 @@ void status_adopted(struct node *node);
  * these is due. */
 void status_tick(struct node *node);
 uint64_t status_deadline_ms(const struct node *node);
+
+/* ---- places.c: the front-end's ---- */
+
+/* The place that node `rank` was started for (20.1); 0: none. */
+uint32_t places_of(const struct node *node, uint32_t rank);
+
+/* Leave out of the complete `rows` the lost nodes whose place another one has, and
+ * those that have left; set places; and forget the losses of nodes that are back. */
+void places_note(const struct node *node, struct rows *rows);
 
 /* ---- observer.c ---- */
 

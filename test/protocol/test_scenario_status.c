@@ -537,7 +537,7 @@ TEST(texts_of_rows_are_counted)
     static const char *const hosts[] = {"a", "b"};
     static const char *const texts[] = {"why"};
     struct rows out = {0};
-    uint32_t numbers[2][11] = {{0, RANK_NONE}, {1, 0, NODE_BACKEND}};
+    uint32_t numbers[2][12] = {{0, RANK_NONE}, {1, 0, NODE_BACKEND}};
     struct frame frame = {.type = FRAME_ROWS};
 
     for (size_t at = 9; at <= 10; at++)
@@ -546,7 +546,7 @@ TEST(texts_of_rows_are_counted)
             numbers[0][at] = wrong[i][0];
             numbers[1][at] = wrong[i][1];
             CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %as %s", 0,
-                                 &numbers[0][0], 22, hosts, 2, texts, 1, texts,
+                                 &numbers[0][0], 24, hosts, 2, texts, 1, texts,
                                  1, ""));
             CHECK_IS(rows_decode(&frame, &out, NULL, 0), -EBADMSG);
             frame_fini(&frame);
@@ -554,11 +554,78 @@ TEST(texts_of_rows_are_counted)
     numbers[0][10] = 0;
     numbers[1][9] = numbers[1][10] = 1;
     CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %as %s", 0,
-                         &numbers[0][0], 22, hosts, 2, texts, 1, texts, 1, ""));
+                         &numbers[0][0], 24, hosts, 2, texts, 1, texts, 1, ""));
     CHECK_OK(rows_decode(&frame, &out, NULL, 0));
     CU_ASSERT_STRING_EQUAL(out.list[1].reason, "why");
     CU_ASSERT_STRING_EQUAL(out.list[1].label, "why");
     CU_ASSERT_STRING_EQUAL(out.list[0].label, "");
+    frame_fini(&frame);
+    numbers[0][11] = LIMIT_NODES; /* no place */
+    CHECK_OK(packet_pack(&frame.payload, "%ud %aud %as %as %as %s", 0,
+                         &numbers[0][0], 24, hosts, 2, texts, 1, texts, 1, ""));
+    CHECK_IS(rows_decode(&frame, &out, NULL, 0), -EBADMSG);
     rows_fini(&out);
     frame_fini(&frame);
+}
+
+/* PROTOCOL 15.9: a commnode is lost, replaced, and everything returns to its place:
+ * the tree shows as it was, but for the rank of the replacement. */
+SCENARIO(a_tree_that_grew_back_is_up,
+         TREE,
+         .hosts = 100,
+         .replace = 2,
+         .keep_shape = true)
+{
+    sim_crash(sim, 1);
+    sim_wait(sim, 0, TELL_NODE_LOST);
+    sim_run(sim, 500);
+    ask_status(sim);
+    CU_ASSERT_EQUAL(row_of(0)->state, ROW_DEGRADED);
+    CU_ASSERT_EQUAL(row_of(1)->state, ROW_LOST);
+    CU_ASSERT_EQUAL(row_of(3)->adopted_from, 1);
+    sim_run(sim, 3000); /* it is replaced, and its children move back */
+    sim_crash(sim, sim_parent(sim, 3)); /* the replacement */
+    sim_wait(sim, 0, TELL_NODE_JOINED);
+    sim_run(sim, 5000);
+    ask_status(sim);
+    CU_ASSERT_EQUAL(rows.count, 15);
+    CU_ASSERT_PTR_NULL(rows_find(&rows, 1));
+    CU_ASSERT_PTR_NULL(rows_find(&rows, 15));
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct row *row = &rows.list[i];
+
+        CU_ASSERT_EQUAL(row->state, ROW_UP);
+        CU_ASSERT_EQUAL(row->adopted_from, RANK_NONE);
+        CU_ASSERT_EQUAL(row->place, row->rank == 16 ? 1 : 0);
+    }
+    CU_ASSERT_EQUAL(row_of(3)->parent, 16);
+    CU_ASSERT_EQUAL(row_of(16)->parent, 0);
+    rows_fini(&rows);
+}
+
+/* A move is no loss; nor is the end of a commnode that has left a drained host. A
+ * loss elsewhere shows, and so does a link that was lost to the parent of now. */
+SCENARIO(what_was_planned_is_no_loss, TREE, .hosts = 100)
+{
+    CHECK_OK(sim_move(sim, 7, 6));
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    CHECK_OK(sim_drain(sim, "h3"));
+    sim_wait(sim, 0, TELL_DRAINED);
+    sim_run(sim, 500);
+    ask_status(sim);
+    CU_ASSERT_EQUAL(rows.count, 14);
+    CU_ASSERT_PTR_NULL(rows_find(&rows, 3));
+    for (uint32_t i = 0; i < rows.count; i++) {
+        CU_ASSERT_EQUAL(rows.list[i].state, ROW_UP);
+        CU_ASSERT_EQUAL(rows.list[i].adopted_from, RANK_NONE);
+    }
+    sim_cut(sim, 11, 5);
+    sim_crash(sim, 4);
+    sim_wait(sim, 0, TELL_NODE_LOST);
+    sim_run(sim, 500);
+    ask_status(sim);
+    CU_ASSERT_EQUAL(row_of(4)->state, ROW_LOST);
+    CU_ASSERT_EQUAL(row_of(9)->adopted_from, 4);
+    CU_ASSERT_EQUAL(row_of(11)->adopted_from, 5);
+    rows_fini(&rows);
 }
