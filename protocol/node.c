@@ -349,6 +349,7 @@ static void node_beat(struct node *node)
     fan_out_beat(node);
     heartbeat_beat(node);
     view_beat(node);
+    plan_beat(node);
     begin_move(node);
 }
 

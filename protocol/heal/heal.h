@@ -100,6 +100,8 @@ struct orphan {
     uint64_t known;     /* the last packet of stream 0 that was read before the
                        question (18.4) */
     uint64_t move; /* the number of the last move that it was told; 0: none */
+    uint32_t kept; /* enum move_reason: why that was not made; 0: it was, or is
+                      under way */
     struct accusation accusations[LIMIT_ACCUSATIONS]; /* oldest first */
     uint32_t accusation_count;
 };
@@ -203,7 +205,8 @@ bool move_is_under_way(const struct node *node);
 
 /* Ask `target` to be the parent, unless this node cannot move now. Whatever
  * fails ends the move: the parent is the old one. `number`: what the front-end
- * calls this move; 0: nothing is reported. */
+ * calls this move; 0: nothing is reported. If it is the last number again, only the
+ * result is reported again. */
 void move_begin(struct node *node, uint32_t target, uint64_t number);
 
 /* Handle MOVE: for this node, or on its way. `frame` is borrowed. Returns 0 or an

@@ -46,7 +46,23 @@ void move_failed(struct node *node, enum move_reason reason)
     struct orphan *orphan = &node->heal.orphan;
 
     orphan->phase = ORPHAN_NOT;
+    orphan->kept = reason;
     send_reason(node, node->rank, orphan->move, reason);
+}
+
+/* The front-end has not heard of the end of this move: the command, or the report of
+ * its result, may have met a link that had ended. */
+static void move_repeat(struct node *node)
+{
+    const struct orphan *orphan = &node->heal.orphan;
+
+    if (move_is_under_way(node))
+        return;
+    if (orphan->kept > 0)
+        send_reason(node, node->rank, orphan->move,
+                    (enum move_reason)orphan->kept);
+    else
+        recovery_repeat(node);
 }
 
 int move_take(struct node *node, const struct frame *frame)
@@ -73,6 +89,10 @@ void move_begin(struct node *node, uint32_t target, uint64_t number)
 {
     struct table_entry next;
 
+    if (number > 0 && number == node->heal.orphan.move) {
+        move_repeat(node);
+        return;
+    }
     if (!node->launched || !node->parent || node->leaving ||
         node->recovering != RECOVERY_NOT ||
         node->heal.orphan.phase != ORPHAN_NOT || node->closing ||
@@ -83,6 +103,7 @@ void move_begin(struct node *node, uint32_t target, uint64_t number)
         return;
     }
     node->heal.orphan.move = number;
+    node->heal.orphan.kept = 0;
     node->heal.orphan.since_ms = node->now_ms;
     node->heal.orphan.last_resort = false;
     orphan_dial(node, target);

@@ -60,18 +60,40 @@ static int judge_plan(const struct node *node,
     return suspect_is_any(node) ? -EAGAIN : 0;
 }
 
+/* Send the command for the move that is under way. */
+static void send_move(struct node *node)
+{
+    const struct plan *plan = &node->heal.plan;
+    struct peer *peer = node_next_hop(node, plan->mover);
+
+    if (peer)
+        node_send(node, peer,
+                  msg_move_encode(&(struct msg_move){
+                      .mover = plan->mover,
+                      .parent = plan->parent,
+                      .number = plan->number,
+                  }));
+}
+
+void plan_beat(struct node *node)
+{
+    if (node->heal.plan.number > 0 && !node->closing)
+        send_move(node);
+}
+
 int plan_begin(struct node *node, uint32_t rank, uint32_t parent)
 {
     struct plan *plan = &node->heal.plan;
-    struct peer *peer;
     uint32_t from;
     int r = judge_plan(node, rank, parent, &from);
 
     if (r < 0)
         return r;
-    peer = node_next_hop(node, rank);
-    if (!peer)
+    if (!node_next_hop(node, rank))
         return -EAGAIN;
+    /* a front-end that has taken the network over repeats no number */
+    if (plan->last == 0 && node->resuming.resumes)
+        plan->last = node->now_ms;
     *plan = (struct plan){
         .number = plan->last + 1,
         .last = plan->last + 1,
@@ -81,12 +103,7 @@ int plan_begin(struct node *node, uint32_t rank, uint32_t parent)
         .until_ms = node->now_ms + record_patience_ms(node) +
                     node->times.probe_timeout_ms,
     };
-    node_send(node, peer,
-              msg_move_encode(&(struct msg_move){
-                  .mover = rank,
-                  .parent = parent,
-                  .number = plan->number,
-              }));
+    send_move(node);
     return 0;
 }
 

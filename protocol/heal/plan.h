@@ -51,6 +51,9 @@ bool plan_succeeds(struct node *node,
  * intake.c. */
 int plan_answered(struct node *node, const struct frame *frame);
 
+/* Send the command of a move that is under way again. */
+void plan_beat(struct node *node);
+
 /* `rank` is lost. */
 void plan_lost(struct node *node, uint32_t rank);
 

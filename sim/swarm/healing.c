@@ -72,8 +72,11 @@ void healing_parted(struct healing *healing, struct sim *sim, uint32_t index)
                         sim_now_ms(sim) < healing->joined_ms + HEALING_NEWS_MS);
 }
 
-void healing_moving(struct healing *healing, struct sim *sim)
+void healing_moving(struct healing *healing, struct sim *sim, uint64_t number)
 {
+    if (number == healing->number)
+        return;
+    healing->number = number;
     if (healing->moving)
         sim_fail(sim, "two nodes move at the same time");
     healing->moving = true;

@@ -45,6 +45,7 @@ struct healing {
     bool helped;        /* a commnode has joined */
     bool taken_over; /* a move may have been asked for by another front-end */
     bool moving;     /* a commnode was told to move, and has not reported */
+    uint64_t number; /* of the last move */
     struct ranks drained; /* numbers of hosts, as in sim_config ... */
     struct ranks empty;   /* ... and those that were reported to be */
     uint32_t adoptions;
@@ -63,8 +64,9 @@ void healing_told(struct healing *healing,
                   uint32_t index,
                   const struct action *tell);
 
-/* The front-end tells a commnode to move. */
-void healing_moving(struct healing *healing, struct sim *sim);
+/* The front-end tells a node to make move `number`, which may be the last one
+ * again. */
+void healing_moving(struct healing *healing, struct sim *sim, uint64_t number);
 
 /* The front-end has crashed; its reports begin anew. */
 void healing_taken_over(struct healing *healing, const struct sim *sim);

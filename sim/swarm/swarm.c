@@ -88,12 +88,14 @@ static void watch_wrote(struct sim *sim,
     struct swarm *swarm = arg;
 
     struct msg_adopted adopted;
+    struct msg_move move;
 
     (void)peer;
     (void)len;
     swarm->tally->frames++;
-    if (index == 0 && frame->type == FRAME_MOVE && !swarm->over)
-        healing_moving(&swarm->healing, sim);
+    if (index == 0 && frame->type == FRAME_MOVE && !swarm->over &&
+        msg_move_decode(frame, &move) == 0)
+        healing_moving(&swarm->healing, sim, move.number);
     if (frame->type == FRAME_ADOPTED &&
         msg_adopted_decode(frame, &adopted) == 0 && adopted.answer > 0)
         swarm->tally

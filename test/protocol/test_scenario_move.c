@@ -235,6 +235,8 @@ SCENARIO(the_old_parent_dies, TREE)
     CU_ASSERT_EQUAL(sim_parent(sim, 3), 2);
 }
 
+/* A frame that is read and has no effect takes the place of each command: without
+ * any, the link would be silent. */
 static enum sim_tampering drop_moves(struct sim *sim,
                                      uint32_t index,
                                      struct action *action,
@@ -242,10 +244,10 @@ static enum sim_tampering drop_moves(struct sim *sim,
 {
     (void)sim;
     (void)arg;
-    return index == 1 && action->type == ACTION_SEND &&
-                   action->frame.type == FRAME_MOVE
-               ? SIM_DROP
-               : SIM_KEEP;
+    if (index == 1 && action->type == ACTION_SEND &&
+        action->frame.type == FRAME_MOVE)
+        action->frame = (struct frame){.type = FRAME_CREDIT, .stream = 99};
+    return SIM_KEEP;
 }
 
 /* PROTOCOL 18.11: a move that nobody reports is over some time. */
@@ -278,4 +280,62 @@ SCENARIO(orphans_move_below_a_replacement, TREE, .replace = 1)
     sim_send_all(sim, stream, 5, 7, 10);
     CHECK_IS(sim_sync_now(sim, stream), 0);
     CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 30);
+}
+
+/* What is lost on the way, once: the command, or the report of what became of it. */
+static enum sim_tampering lose_once(struct sim *sim,
+                                    uint32_t index,
+                                    struct action *action,
+                                    void *arg)
+{
+    uint8_t *type = arg;
+
+    (void)sim;
+    if (index != 0 && index != 1 && index != 2)
+        return SIM_KEEP;
+    if (action->type != ACTION_SEND || action->frame.type != *type)
+        return SIM_KEEP;
+    *type = 0;
+    return SIM_DROP;
+}
+
+static uint8_t lost_type;
+
+/* PROTOCOL 18.11: it is sent again, and the move is made once. */
+SCENARIO(a_lost_command_is_repeated,
+         TREE,
+         .tamper = lose_once,
+         .tamper_arg = &lost_type)
+{
+    lost_type = FRAME_MOVE;
+    move(sim, 3, 2);
+    CU_ASSERT_EQUAL(lost_type, 0);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_MOVE_FAILED), 0);
+    lost_type = FRAME_RECOVERED;
+    move(sim, 3, 1);
+    CU_ASSERT_EQUAL(lost_type, 0);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 2);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_MOVE_FAILED), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 3), 1);
+}
+
+/* So is the reason why there was no move. */
+SCENARIO(a_lost_reason_is_repeated,
+         TREE,
+         .tamper = lose_once,
+         .tamper_arg = &lost_type)
+{
+    lost_type = FRAME_MOVED;
+    CHECK_OK(sim_move(sim, 5, 2));
+    sim_run(sim, 1);
+    sim_crash(sim, 2); /* the mover cannot reach it */
+    sim_wait(sim, 0, TELL_MOVE_FAILED);
+    CU_ASSERT_EQUAL(lost_type, 0);
+    sim_run(sim, 2000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_MOVE_FAILED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 0);
+    CU_ASSERT_EQUAL(sim_parent(sim, 5), 3);
 }
