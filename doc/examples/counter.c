@@ -5,7 +5,8 @@
  * In each round every back-end (this program, too) sends its rank once. The total
  * must be that of whole rounds, in each life of the tool. With JOURNAL "-" the tool
  * does not survive; then commnodes that are lost are replaced, the tree gets its
- * shape back, and the file SESSION in the environment is the session file. */
+ * shape back, the file SESSION in the environment is the session file, and HOSTS may
+ * name hosts, which are all this machine. */
 #include <coppice/coppice.h>
 #include <err.h>
 #include <errno.h>
@@ -50,6 +51,9 @@ static struct cop_network *launch_tree(char **argv, const char *journal)
         launch.replace = 3;
         launch.keep_shape = true;
         launch.session_path = getenv("SESSION");
+        launch.allow_administration = true;
+        launch.hosts = getenv("HOSTS");
+        launch.launcher = "local";
     }
     if (cop_network_launch(&network, &launch, &error) < 0)
         errx(1, "%s", error.text);
