@@ -339,3 +339,47 @@ SCENARIO(a_lost_reason_is_repeated,
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 0);
     CU_ASSERT_EQUAL(sim_parent(sim, 5), 3);
 }
+
+/* PROTOCOL 18.11: of many calls the first one counts. */
+SCENARIO(moves_are_not_queued, TREE)
+{
+    uint32_t stream = sim_open_filter(sim, "sum");
+
+    CHECK_OK(sim_move(sim, 3, 2));
+    for (int i = 1; i < 64; i++)
+        CHECK_IS(sim_move(sim, i % 2 ? 4 : 5, 2), -EBUSY);
+    sim_wait(sim, 0, TELL_NODE_MOVED);
+    sim_run(sim, 1000);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 1);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_MOVE_FAILED), 0);
+    CU_ASSERT(sim_sync_now(sim, stream) >= 0);
+    sim_send_all(sim, stream, 5, 7, 10);
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 30);
+}
+
+/* PROTOCOL 18.1, 18.10: the next parent is stopped (SIGSTOP) at each moment of a move,
+ * for longer than a silence may last. There is one end of the move, nobody is lost, and
+ * everybody has a path. */
+TEST(the_next_parent_is_stopped)
+{
+    for (uint32_t after_ms = 0; after_ms <= 14; after_ms++) {
+        struct sim *sim = sim_launch(TREE);
+        uint32_t stream = sim_open_filter(sim, "sum");
+
+        CHECK_OK(sim_move(sim, 3, 2));
+        sim_run(sim, after_ms);
+        sim_freeze(sim, 2, 3 * LIMIT_FAILURE_TIMEOUT_MS);
+        sim_run(sim, 6 * LIMIT_FAILURE_TIMEOUT_MS);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED) +
+                            sim_told(sim, 0, TELL_MOVE_FAILED),
+                        1);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_LOST), 0);
+        CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_BACKEND_LOST), 0);
+        CU_ASSERT(sim_sync_now(sim, stream) >= 0);
+        sim_send_all(sim, stream, 5, 7, 10);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 30);
+        sim_end(sim);
+    }
+}
