@@ -265,6 +265,8 @@ void healing_taken_over(struct healing *healing, const struct sim *sim)
     healing->overlapped = true;
     healing->moving = false;
     healing->taken_over = true;
+    ranks_fini(&healing->drained); /* drains are in no record */
+    ranks_fini(&healing->empty);
     for (uint32_t rank = 1; rank < healing->room; rank++) {
         struct healing_node *node = &healing->nodes[rank];
         uint32_t index = sim_find(sim, rank);
