@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -26,6 +27,8 @@ int command_start(pid_t *pid, char *const *argv, struct cop_error *error)
     if (pipe2(ends, O_CLOEXEC) < 0)
         return cop_error_set(error, -errno, "%s: cannot start it: %s", argv[0],
                              strerror(errno));
+    /* If it is ignored, as some parents have it, the end cannot be waited for. */
+    signal(SIGCHLD, SIG_DFL);
     child = fork();
     if (child == 0) {
         ssize_t len;
