@@ -353,6 +353,7 @@ static bool take_next(struct sim *sim, struct world_node *node)
         .at_ms = sim->now_ms + node->app.take_ms,
         .type = AGENDA_APP,
         .node = node->index,
+        .link = node->births,
     };
     struct world_packet packet;
 

@@ -300,7 +300,7 @@ static void happen(struct sim *sim, const struct agenda_entry *entry)
             world_filtered(sim, node);
         return;
     case AGENDA_APP:
-        if (node->state == WORLD_ALIVE)
+        if (node->state == WORLD_ALIVE && node->births == entry->link)
             world_app_done(sim, node);
         return;
     case AGENDA_SCRIPT:
