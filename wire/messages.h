@@ -168,10 +168,12 @@
       R(uint32_t, mover, origin, 1, LIMIT_NODES - 1)                          \
       F(uint64_t, number, sequence))                                          \
     /* down: `leaver` is to leave; up: it cannot, as `child` is there (20.4).    \
-       Down `child` is one that is named only if there is no other */         \
+       Down `child` is one that is named only if there is no other.           \
+       `number`: of the last move when that was asked */                      \
     M(retire, FRAME_RETIRE,                                                   \
       R(uint32_t, leaver, origin, 1, LIMIT_NODES - 1)                         \
-      F(uint32_t, child, count))                                              \
+      F(uint32_t, child, count)                                               \
+      F(uint64_t, number, sequence))                                          \
     /* asks for the state of all nodes, within `budget_ms` (15.2) */          \
     M(status, FRAME_STATUS,                                                   \
       F(uint32_t, sender, origin)                                             \

@@ -152,7 +152,7 @@ int drain_begin(struct node *node, const char *host)
     if (!draining->hosts[draining->count].host)
         return -ENOMEM;
     if (draining->count++ == 0) {
-        draining->child = draining->passed = RANK_NONE;
+        draining->child = draining->passed = draining->moved = RANK_NONE;
         draining->pause_ms = PAUSE_MS;
     }
     node->out->result = count_commnodes(node, host);
@@ -261,6 +261,7 @@ bool drain_beat(struct node *node)
               msg_retire_encode(&(struct msg_retire){
                   .leaver = rank,
                   .child = draining->passed,
+                  .number = node->heal.plan.last,
               }));
     return true;
 }
@@ -272,6 +273,8 @@ void drain_moved(struct node *node, bool succeeded)
     if (draining->count == 0)
         return;
     if (succeeded) {
+        draining->passed = draining->moved = node->heal.plan.mover;
+        draining->moved_ms = node->now_ms + node->times.failure_timeout_ms;
         draining->child = RANK_NONE;
         draining->pause_ms = PAUSE_MS;
     }
@@ -335,8 +338,11 @@ static int pick_parent(struct node *node, uint32_t *parent)
 /* Whether `child` may be a child of `leaver`, as far as known here. */
 static bool is_child(const struct node *node, uint32_t leaver, uint32_t child)
 {
+    const struct draining *draining = &node->heal.draining;
     struct table_entry entry;
 
+    if (child == draining->moved && node->now_ms < draining->moved_ms)
+        return false;
     if (table_entry(node->heal.table, child, &entry) == 0)
         return child > 0 && !entry.failed && entry.parent == leaver;
     return ranks_has(&node->backends, child);
@@ -409,6 +415,7 @@ int drain_take(struct node *node, const struct frame *frame)
                   msg_retire_encode(&(struct msg_retire){
                       .leaver = node->rank,
                       .child = child->rank,
+                      .number = retire.number,
                   }));
     return 0;
 }
@@ -424,9 +431,12 @@ int drain_answered(struct node *node, const struct frame *frame)
             node_send(node, node->parent, frame_ref(frame));
         return 0;
     }
-    if (node->heal.plan.number == 0 && !node->ending && !node->closing &&
+    /* an answer from before the last move may name a child that has gone */
+    if (node->heal.plan.number == 0 && retire.number == node->heal.plan.last &&
+        !node->ending && !node->closing &&
         node->now_ms >= node->heal.draining.at_ms &&
         drain_has(node, retire.leaver) &&
+        !suspect_is_lost(node, retire.leaver) &&
         is_child(node, retire.leaver, retire.child))
         move_child(node, retire.leaver, retire.child);
     return 0;

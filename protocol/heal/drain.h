@@ -26,10 +26,14 @@ struct drained {
 struct draining {
     struct drained *hosts;
     size_t count;
-    uint32_t leaver;   /* the commnode whose child is to move */
-    uint32_t child;    /* that child; RANK_NONE: none */
-    uint32_t turn;     /* how many parents were tried for it */
-    uint32_t passed;   /* a child that none has adopted: others are next */
+    uint32_t leaver; /* the commnode whose child is to move */
+    uint32_t child;  /* that child; RANK_NONE: none */
+    uint32_t turn;   /* how many parents were tried for it */
+    uint32_t passed; /* a child that has moved, or that none has adopted: others
+                          are next */
+    uint32_t moved;  /* the one that has moved last: until `moved_ms` its old
+                          parent may not have noticed */
+    uint64_t moved_ms;
     uint64_t pause_ms; /* after the next such child; it doubles */
     uint64_t at_ms;    /* nothing is done before */
 };

@@ -134,3 +134,27 @@ TEST(an_observer_drains_a_host)
     tree_end(network);
     unlink(session);
 }
+
+/* The same of a tree that was started over ssh: the commnodes that end have started
+ * others, each with an ssh of its own. */
+TEST(a_host_that_started_others_is_drained)
+{
+    struct cop_launch launch = COP_LAUNCH_INIT;
+    struct cop_network *network;
+    struct cop_stream *stream;
+
+    tree_by_ssh(&launch, "localhost:0 => n1:0 n2:0; n1:0 => n3:0 n4:0;"
+                         "n2:0 => n5:0 n6:0; n3:0 => n1:1 n2:1;"
+                         "n4:0 => n3:1 n4:1; n5:0 => n5:1 n6:1;"
+                         "n6:0 => n1:2 n2:2;");
+    network = tree_launch_as(launch, NULL, NULL);
+    stream = tree_open(network, COP_WAIT_FOR_ALL, "sum");
+    tree_check_sum(stream, 1, BACKENDS);
+    CHECK_IS(cop_network_drain(network, "n1"), 1);
+    CHECK_IS(await_drained(network), 1);
+    check_sums(stream);
+    CHECK_IS(cop_network_drain(network, "n3"), 1);
+    CHECK_IS(await_drained(network), 1);
+    check_sums(stream);
+    tree_end(network);
+}

@@ -51,7 +51,12 @@ SCENARIO(a_host_is_drained, TREE, .hosts = 100)
     expect_told(sim, NODE_LEFT, 1, 3);
     CU_ASSERT(sim_has_exited(sim, 3));
     CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 2);
+    sim_inject(
+        sim, 1, 0, /* an answer that was late */
+        &(struct frame){
+            .type = FRAME_RETIRE, .origin = 3, .count = 8, .sequence = 1});
     check_sum(sim, stream);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 2);
     drain(sim, "h1"); /* above a commnode */
     expect_told(sim, NODE_LEFT, 2, 1);
     CU_ASSERT(sim_has_exited(sim, 1));
