@@ -355,8 +355,21 @@ static bool sum_ended(const struct tally *tally, uint64_t *sum)
     return any;
 }
 
+/* Whether the epoch of `number` goes on behind it in some lane. */
+static bool epoch_goes_on(const struct tally *tally, struct wave_number number)
+{
+    for (uint32_t i = 0; i < tally->lanes.count; i++) {
+        const struct frame *next = lane_next(tally->lanes.list[i], number);
+
+        if (next && same_epoch(number_of(next), number))
+            return true;
+    }
+    return false;
+}
+
 /* Release wave `out->number`. If nothing but OVER is in it, and all children
- * with members have ended the epoch, it ends the epoch here too (16.10). */
+ * with members have ended the epoch, it ends the epoch here too (16.10). A child
+ * may have ended it later, although nothing of it comes before: it has moved. */
 static int release(struct tally *tally, struct tally_set *out, bool ended)
 {
     bool any;
@@ -364,8 +377,9 @@ static int release(struct tally *tally, struct tally_set *out, bool ended)
 
     if (r < 0)
         return r;
-    rise(tally, !any && ended ? epoch_after(out->number) : out->number);
-    return !any && ended ? TALLY_OVER : TALLY_WAVE;
+    ended = ended && !any && !epoch_goes_on(tally, out->number);
+    rise(tally, ended ? epoch_after(out->number) : out->number);
+    return ended ? TALLY_OVER : TALLY_WAVE;
 }
 
 int tally_next(struct tally *tally, struct tally_set *out)
@@ -390,6 +404,14 @@ int tally_next(struct tally *tally, struct tally_set *out)
         rise(tally, over);
         return TALLY_OVER;
     }
+    if ((slowest || waits) && sum_ended(tally, &out->check)) {
+        /* Those that have ended the epoch are in each wave, also where the
+         * others have skipped. */
+        ready = tally->level;
+        ready.wave++;
+        waits = true;
+    }
+    out->check = 0;
     if (waits) {
         out->number = ready;
         return release(tally, out,
