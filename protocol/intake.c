@@ -284,6 +284,8 @@ static int from_parent(struct node *node,
     case FRAME_JOINED:
         return join_answered(node, frame);
     case FRAME_END:
+        if (peer == node->heal.orphan.left)
+            return 0;
         if (move_is_under_way(node) && peer != node->parent)
             move_give_up(
                 node,
@@ -300,6 +302,8 @@ static int from_parent(struct node *node,
     case FRAME_ADOPTED:
         return orphan_adopted(node, peer, frame);
     case FRAME_PROBED:
+        if (peer == node->heal.orphan.left)
+            return move_told(node, frame);
         return peer == node->parent ? adoption_probed(node, frame)
                                     : move_aligned(node, peer, frame);
     case FRAME_EXPEL:

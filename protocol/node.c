@@ -101,7 +101,7 @@ void node_free(struct node *node)
         frame_fini(&node->heal.ends[i].frame);
     free(node->heal.ends);
     free(node->heal.doubts);
-    free(node->heal.probes);
+    adoption_fini(node);
     farewell_free(node->farewell);
     orphan_fini(node);
     recovery_fini(node);
@@ -407,7 +407,8 @@ uint64_t node_deadline_ms(const struct node *node)
     if (linked)
         deadline = node_least(deadline,
                               node_least(node->next_beat_ms, node->silence_ms));
-    if (node->recovering != RECOVERY_NOT || move_is_under_way(node))
+    if (node->recovering != RECOVERY_NOT || move_is_under_way(node) ||
+        node->heal.orphan.left)
         deadline = node_least(deadline, orphan_deadline_ms(node));
     if (node->status.open || node->status.observer_count > 0)
         deadline = node_least(deadline, status_deadline_ms(node));
@@ -610,6 +611,10 @@ int node_step(struct node *node, const struct event *event, struct actions *out)
     node->now_us = event->now_us ? event->now_us : event->now_ms * 1000;
     forgive_stall(node, since);
     r = dispatch_event(node, event);
+    if (node->heal.probe_count > 0)
+        adoption_go_on(node);
+    if (node->heal.orphan.phase == ORPHAN_SWITCH && !node->ended)
+        move_go_on(node);
     if (node->recovering != RECOVERY_NOT)
         node->due |= DUE_RECOVERY;
     if (node->leaving || drain_is_leaving(node))

@@ -488,6 +488,9 @@ bool node_last_words(const struct node *node,
 uint32_t node_rank(const struct node *node);
 uint32_t node_depth(const struct node *node);
 
+/* The number of the link to the parent; UINT32_MAX: there is none. */
+uint32_t node_parent_link(const struct node *node);
+
 /* How long a link of `node` may be silent: failure_timeout; before the launch
  * is complete, the time that a start may take, if longer (PROTOCOL 12.2b). */
 uint32_t node_patience_ms(const struct node *node);

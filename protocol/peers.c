@@ -41,7 +41,8 @@ struct peer *node_next_hop(const struct node *node, uint32_t rank)
     for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node_child(node, slot);
 
-        if (!peer || !peer->ready || peer->life.state == LINK_CLOSED)
+        if (!peer || !peer->ready || peer->going ||
+            peer->life.state == LINK_CLOSED)
             continue;
         if (peer->rank == rank)
             return peer;
@@ -141,6 +142,10 @@ static void lose_parent(struct node *node,
     uint32_t incarnation = peer->incarnation;
     bool lives = peer->gave_up;
 
+    if (peer == node->heal.orphan.left) {
+        move_untold(node);
+        return;
+    }
     if (peer != node->parent) {
         orphan_link_down(node, peer);
         return;

@@ -66,7 +66,11 @@ static const struct permit {
 static enum sender sender_of(const struct node *node, const struct peer *peer)
 {
     if (peer->is_parent && peer != node->parent)
-        return node->heal.orphan.phase == ORPHAN_ALIGN ? PARENT : CANDIDATE;
+        return node->heal.orphan.phase == ORPHAN_ALIGN ||
+                       node->heal.orphan.phase == ORPHAN_SWITCH ||
+                       peer == node->heal.orphan.left
+                   ? PARENT
+                   : CANDIDATE;
     if (peer->is_parent)
         return node->rank == RANK_NONE ? HOST : PARENT;
     if (!peer->ready)

@@ -163,6 +163,11 @@ uint32_t node_depth(const struct node *node)
     return node->depth;
 }
 
+uint32_t node_parent_link(const struct node *node)
+{
+    return node->parent ? node->parent->link : UINT32_MAX;
+}
+
 bool node_internal(const struct node *node,
                    size_t index,
                    uint32_t *rank,

@@ -33,6 +33,7 @@ struct peer {
     bool greeted;      /* the first heartbeat was sent to it */
     bool gave_up;      /* it sent SILENCE: it heard nothing, and lives */
     bool moving;       /* a child that has another parent yet (18.3) */
+    bool going;        /* a child that has another one now (18.6) */
     bool asked;        /* a child: it has not answered STATUS ... */
     uint64_t asked_us; /* ... which was sent then */
     uint32_t round_us; /* round trip, as last measured; or ROW_UNKNOWN */

@@ -435,7 +435,11 @@ const struct node *sim_node(const struct sim *sim, uint32_t index)
 uint32_t sim_parent(const struct sim *sim, uint32_t index)
 {
     const struct world_node *node = sim->nodes[index];
+    uint32_t link =
+        node->machine ? node_parent_link(node->machine) : UINT32_MAX;
 
+    if (link < node->end_count && node->ends[link])
+        return node->ends[link]->peer;
     for (size_t i = 0; i < node->end_count; i++)
         if (node->ends[i] && node->ends[i]->upward)
             return node->ends[i]->peer;

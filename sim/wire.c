@@ -405,7 +405,7 @@ static void read_end(struct sim *sim,
         };
         uint8_t type = frames[i].type;
         /* a back-end that moves sends ALIGN (PROTOCOL 18.4) */
-        bool honest = type == FRAME_PROBE && frames[i].tag == 1;
+        bool honest = type == FRAME_PROBE && frames[i].tag != PROBE_PATH;
 
         end = world_end_at(node, link);
         if (!end || end->life != life) {

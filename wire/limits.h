@@ -71,6 +71,7 @@
 #define LIMIT_FAILURE_TIMEOUT_MS   3000
 #define LIMIT_CONNECT_TIMEOUT_MS   1000
 #define LIMIT_PROBE_TIMEOUT_MS     2000
+#define LIMIT_MOVE_MS              3000 /* to get all streams ready (18.6) */
 #define LIMIT_HANDSHAKE_TIMEOUT_MS 5000
 #define LIMIT_ORPHAN_TIMEOUT_MS    60000
 #define LIMIT_OPEN_TIMEOUT_MS      10000

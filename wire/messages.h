@@ -126,16 +126,19 @@
     /* asks whether the path reaches the root (8.3); `hops` so far; `align`:  \
        for a mover that was adopted (18.4) */                                 \
     M(probe, FRAME_PROBE,                                                     \
-      R(int32_t, align, tag, 0, 1)                                            \
+      R(int32_t, align, tag, 0, PROBE_TELL)                                   \
       F(uint32_t, orphan, origin)                                             \
       F(uint32_t, incarnation, count)                                         \
-      R(uint32_t, hops, sequence, 1, LIMIT_NODES))                            \
-    /* the answer: enum probe_answer, and the depth of the candidate */       \
+      R(uint32_t, hops, sequence, 1, LIMIT_NODES)                             \
+      F(struct payload *, payload, payload))                                  \
+    /* the answer: enum probe_answer, and the depth of the candidate; that to \
+       ALIGN: levels */                                                       \
     M(probed, FRAME_PROBED,                                                   \
       F(int32_t, answer, tag)                                                 \
       F(uint32_t, orphan, origin)                                             \
       F(uint32_t, incarnation, count)                                         \
-      R(uint32_t, depth, sequence, 0, LIMIT_NODES))                           \
+      R(uint32_t, depth, sequence, 0, LIMIT_NODES)                            \
+      F(struct payload *, payload, payload))                                  \
     /* asks for the packets after packet `last` (10.4); `epoch`: of the last   \
        marker that the sender knows of (18.8) */                              \
     M(feed, FRAME_FEED,                                                       \
@@ -202,6 +205,13 @@
     M(drain, FRAME_DRAIN,                                                     \
       F(struct payload *, payload, payload))
 /* clang-format on */
+
+/* What a probe is besides a question for the path (8.3, 18). */
+enum probe_align {
+    PROBE_PATH,
+    PROBE_ALIGN, /* of a mover, by its next parent: with its streams (18.4) */
+    PROBE_TELL   /* ... by the parent that it has left (18.6) */
+};
 
 /* The kinds of FAULT. A back-end sends only the first. */
 enum fault_kind {

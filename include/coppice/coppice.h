@@ -111,9 +111,8 @@ struct cop_launch {
                            commnode does not answer or cannot start another one.
                            NULL: on that host only */
     bool keep_shape;     /* move nodes back to where they were at launch, below
-                           the commnode that has the place of their parent. Each
-                           move costs what cop_network_move() costs, and undoes
-                           such a call */
+                           the commnode that has the place of their parent. That
+                           undoes calls of cop_network_move() */
     uint32_t survive_ms; /* how long the nodes wait for another front-end
                                  when this one crashes: see cop_network_resume().
                                  At most a day; with `journal_path` and launcher
@@ -510,15 +509,13 @@ COP_API int cop_network_view(struct cop_network *network,
  * the tree higher than at launch, or if `parent` has just joined
  * (COP_EVENT_NODE_JOINED) and does not know its rank yet: then ask again.
  *
- * The node asks its next parent first, and leaves the old one when it is
- * accepted, so a move that fails costs nothing. At that moment its streams change
- * over as after a failure of the link to the old parent. What that costs depends
- * on the stream. With COP_GUARANTEE_NONE the next sync may return 1, packets that
- * were on the way may be lost, and waves may be short of the members below the
- * mover. With the other guarantees nothing is lost: filter states or totals go up
- * again, or waves that lack a part are sent again, which counts for `redo_limit`.
- * Packets down arrive once, in order. To be free of all that, move when nothing
- * is on the way: after a sync, before the next packet.
+ * The node asks its next parent first, and leaves the old one when that waits for
+ * its next wave, so neither a move nor one that fails costs a packet: nothing is
+ * lost, late or sent twice, and syncs return 0. Where the waves of a stream below
+ * the next parent are ahead of those below the mover, the mover has three seconds
+ * to catch up. If its members send nothing for so long, what they send later may
+ * come late: the next sync may return 1, and with COP_GUARANTEE_WAVES waves are
+ * sent again, which counts for `redo_limit`.
  *
  * Returns 0, or:
  *   -EINVAL        `rank` is the front-end, or is `parent`; or `parent` is a

@@ -125,22 +125,54 @@ static void adoption_admit(struct node *node,
         adopt_orphan(node, peer);
 }
 
-/* PROTOCOL 8.3: remember a probe, and send it up. */
-static void send_probe(struct node *node, struct probe probe, uint32_t hops)
+/* Send a probe up, unless it is held. Returns 0 or an error as in intake.c. */
+static int pass_probe(struct node *node, struct probe *probe)
 {
+    bool passes = true;
+    int r = probe->align == PROBE_ALIGN
+                ? align_pass(node, probe->streams, &passes)
+                : 0;
+
+    probe->held = r == 0 && !passes;
+    if (r < 0 || probe->held)
+        return r;
+    node_send(node, node->parent,
+              msg_probe_encode(&(struct msg_probe){
+                  .align = (int32_t)probe->align,
+                  .orphan = probe->orphan,
+                  .incarnation = probe->incarnation,
+                  .hops = probe->hops,
+                  .payload = payload_ref(probe->streams),
+              }));
+    return 0;
+}
+
+/* PROTOCOL 8.3: remember a probe, whose payload is taken, and send it up. Returns
+ * 0 or an error as in intake.c. */
+static int send_probe(struct node *node, struct probe probe)
+{
+    int r;
+
     if (array_grow(&node->heal.probes, node->heal.probe_count, sizeof(probe)) <
         0) {
         node->failed = true;
-        return;
+        payload_free(probe.streams);
+        return 0;
     }
-    node->heal.probes[node->heal.probe_count++] = probe;
-    node_send(node, node->parent,
-              msg_probe_encode(&(struct msg_probe){
-                  .align = probe.align,
-                  .orphan = probe.orphan,
-                  .incarnation = probe.incarnation,
-                  .hops = hops,
-              }));
+    r = pass_probe(node, &probe);
+    if (r == 0)
+        node->heal.probes[node->heal.probe_count++] = probe;
+    else
+        payload_free(probe.streams);
+    return r;
+}
+
+void adoption_go_on(struct node *node)
+{
+    for (size_t i = 0; i < node->heal.probe_count && node->parent; i++)
+        if (node->heal.probes[i].held &&
+            pass_probe(node, &node->heal.probes[i]) == -ENOMEM)
+            node->failed = true;
 }
 
 /* PROTOCOL 8.2: why this orphan is refused; ADOPTION_OK: it is not. */
@@ -210,15 +242,14 @@ int adoption_ask(struct node *node, struct peer *peer, struct frame *frame)
     else if (node->role == NODE_FRONTEND)
         adoption_admit(node, peer, 0, last_resort);
     else
-        send_probe(node,
-                   (struct probe){
-                       .orphan = peer->rank,
-                       .incarnation = peer->incarnation,
-                       .link = peer->link,
-                       .last_resort = last_resort,
-                       .asked = true,
-                   },
-                   1);
+        return send_probe(node, (struct probe){
+                                    .orphan = peer->rank,
+                                    .incarnation = peer->incarnation,
+                                    .link = peer->link,
+                                    .hops = 1,
+                                    .last_resort = last_resort,
+                                    .asked = true,
+                                });
     return 0;
 }
 
@@ -233,51 +264,75 @@ static enum probe_answer judge_orphan(struct node *node, uint32_t orphan)
     return PROBE_OK;
 }
 
+/* Answer a probe that has come from `peer` and goes no further. */
+static int answer_probe(struct node *node,
+                        struct peer *peer,
+                        const struct msg_probe *probe)
+{
+    bool root = node->role == NODE_FRONTEND;
+    struct msg_probed probed = {
+        .answer = root ? judge_orphan(node, probe->orphan) : PROBE_FAIL,
+        .orphan = probe->orphan,
+        .incarnation = probe->incarnation,
+        .depth = probe->hops,
+    };
+    int r = root && probe->align == PROBE_ALIGN
+                ? align_answer(node, probe->payload, &probed.payload)
+                : 0;
+
+    if (r == 0)
+        node_send(node, peer, msg_probed_encode(&probed));
+    return r;
+}
+
 int adoption_probe(struct node *node,
                    struct peer *peer,
                    const struct frame *frame)
 {
-    bool root = node->role == NODE_FRONTEND;
     struct msg_probe probe;
 
     if (msg_probe_decode(frame, &probe) < 0)
         return -EPROTO;
-    if (peer->role == NODE_BACKEND && !(probe.align && peer->moving))
+    if (peer->role == NODE_BACKEND &&
+        !(probe.align == PROBE_ALIGN && peer->moving) &&
+        probe.align != PROBE_TELL)
         return node_refuse(node, "nobody asks it for a parent");
-    if (root || probe.orphan == node->rank || !node->parent ||
+    if (probe.align == PROBE_TELL && probe.hops > 1)
+        align_tell(node, peer);
+    else if (probe.align == PROBE_TELL)
+        peer->going = true;
+    if (node->role == NODE_FRONTEND || probe.orphan == node->rank ||
+        !node->parent ||
         (!probe.align && move_is_under_way(node)) || /* PROTOCOL 18.2 */
         node->heal.probe_count >= LIMIT_CHILDREN)
-        node_send(
-            node, peer,
-            msg_probed_encode(&(struct msg_probed){
-                .answer = root ? judge_orphan(node, probe.orphan) : PROBE_FAIL,
-                .orphan = probe.orphan,
-                .incarnation = probe.incarnation,
-                .depth = probe.hops,
-            }));
-    else
-        send_probe(node,
-                   (struct probe){
-                       .orphan = probe.orphan,
-                       .incarnation = probe.incarnation,
-                       .link = peer->link,
-                       .align = probe.align != 0,
-                   },
-                   probe.hops + 1);
-    return 0;
+        return answer_probe(node, peer, &probe);
+    return send_probe(node, (struct probe){
+                                .orphan = probe.orphan,
+                                .incarnation = probe.incarnation,
+                                .link = peer->link,
+                                .hops = probe.hops + 1,
+                                .align = (enum probe_align)probe.align,
+                                .streams = probe.align == PROBE_ALIGN
+                                               ? payload_ref(probe.payload)
+                                               : NULL,
+                            });
 }
 
-/* `probe` was answered: forward the answer, or decide about the orphan. */
+/* `probe` was answered: forward the answer, or decide about the orphan.
+ * `levels`: of ALIGN, or NULL; taken. */
 static void finish_probe(struct node *node,
                          const struct probe *probe,
                          enum probe_answer answer,
-                         uint32_t depth)
+                         uint32_t depth,
+                         struct payload *levels)
 {
     struct peer *peer =
         probe->link < node->link_count ? node->links[probe->link] : NULL;
 
-    if (!peer || peer->is_parent || peer->life.state == LINK_CLOSED)
+    if (!peer || peer->is_parent || peer->life.state == LINK_CLOSED) {
+        payload_free(levels);
         return;
+    }
     if (!probe->asked)
         node_send(node, peer,
                   msg_probed_encode(&(struct msg_probed){
@@ -285,6 +340,7 @@ static void finish_probe(struct node *node,
                       .orphan = probe->orphan,
                       .incarnation = probe->incarnation,
                       .depth = depth,
+                      .payload = levels,
                   }));
     else if (!peer->asking || peer->rank != probe->orphan ||
              peer->incarnation != probe->incarnation)
@@ -308,13 +364,24 @@ int adoption_probed(struct node *node, const struct frame *frame)
         answer = (enum probe_answer)probed.answer;
     for (size_t i = 0; i < node->heal.probe_count; i++) {
         struct probe probe = node->heal.probes[i];
+        struct payload *levels = NULL;
+        int r = 0;
 
         if (probe.orphan != probed.orphan ||
-            probe.incarnation != probed.incarnation)
+            probe.incarnation != probed.incarnation || probe.held)
             continue;
+        if (probe.align == PROBE_ALIGN && answer == PROBE_OK) {
+            levels = payload_ref(probed.payload);
+            r = align_raise(node, &levels);
+        }
+        if (r < 0) {
+            payload_free(levels);
+            return r;
+        }
         node->heal.probes[i] = node->heal.probes[--node->heal.probe_count];
         /* the depth in the answer is that of the candidate */
-        finish_probe(node, &probe, answer, probed.depth);
+        finish_probe(node, &probe, answer, probed.depth, levels);
+        payload_free(probe.streams);
         return 0;
     }
     return 0; /* the link of the probe has ended */
@@ -327,11 +394,16 @@ void adoption_reparented(struct node *node)
 
     node->heal.probes = NULL;
     node->heal.probe_count = 0;
-    for (i = 0; i < count && !node->ended; i++)
-        if (node->parent && list[i].align)
-            send_probe(node, list[i], 1);
-        else
-            finish_probe(node, &list[i], PROBE_FAIL, 0);
+    for (i = 0; i < count; i++) {
+        if (!node->ended && node->parent && list[i].align) {
+            if (send_probe(node, list[i]) == -ENOMEM)
+                node->failed = true;
+            continue;
+        }
+        if (!node->ended)
+            finish_probe(node, &list[i], PROBE_FAIL, 0, NULL);
+        payload_free(list[i].streams);
+    }
     free(list);
 }
 
@@ -342,5 +414,14 @@ void adoption_forget(struct node *node, const struct peer *peer)
     for (i = 0; i < node->heal.probe_count; i++)
         if (node->heal.probes[i].link != peer->link)
             node->heal.probes[kept++] = node->heal.probes[i];
+        else
+            payload_free(node->heal.probes[i].streams);
     node->heal.probe_count = kept;
+}
+
+void adoption_fini(struct node *node)
+{
+    for (size_t i = 0; i < node->heal.probe_count; i++)
+        payload_free(node->heal.probes[i].streams);
+    free(node->heal.probes);
 }

@@ -384,7 +384,7 @@ static const struct peer *name_child(const struct node *node, uint32_t passed)
     for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         const struct peer *peer = node_child(node, slot);
 
-        if (!peer || !peer->ready)
+        if (!peer || !peer->ready || peer->going)
             continue;
         if (!found || (peer->rank > passed) > (found->rank > passed) ||
             ((peer->rank > passed) == (found->rank > passed) &&

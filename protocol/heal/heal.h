@@ -11,8 +11,10 @@
 #include "topology/array.h"
 #include "topology/table.h"
 #include "wire/limits.h"
+#include "wire/messages.h"
 
 struct peer;
+struct stream;
 struct msg_adopted;
 struct columns;
 
@@ -21,9 +23,12 @@ struct probe {
     uint32_t orphan;
     uint32_t incarnation;
     uint32_t link;
-    bool last_resort; /* set in ADOPT: the tree may become higher */
-    bool asked;       /* asked by the orphan; else forwarded by a child */
-    bool align;       /* of a mover that was adopted (18.4) */
+    uint32_t hops;
+    bool last_resort;       /* set in ADOPT: the tree may become higher */
+    bool asked;             /* asked by the orphan; else forwarded by a child */
+    bool held;              /* it goes up behind RESUME of this node (18.4) */
+    enum probe_align align; /* of a mover */
+    struct payload *streams; /* of ALIGN; or NULL */
 };
 
 /* An internal node that closed its link to this node. It is looking for
@@ -68,7 +73,8 @@ enum orphan_phase {
     ORPHAN_KNOCK, /* it tries whether a front-end listens again (23.2) */
     ORPHAN_DIAL,
     ORPHAN_ASK,
-    ORPHAN_ALIGN /* a mover: adopted, but its parent is the old one (18.4) */
+    ORPHAN_ALIGN, /* a mover: adopted, but its parent is the old one (18.4) */
+    ORPHAN_SWITCH /* the answer has come: up to it packets go the old way (18.6) */
 };
 
 /* A parent that a back-end has lost (6.1d). */
@@ -96,8 +102,11 @@ struct orphan {
                                   its ordinal below the next parent */
     struct adopter_survey *survey;
     struct ranks asked; /* a mover's back-ends in its last ADOPT */
-    uint32_t turn;      /* candidates of `survey` that were tried */
-    uint64_t known;     /* the last packet of stream 0 that was read before the
+    struct peer *left; /* the parent that a mover has left: its link stays until
+                           all nodes above it know (18.6); else NULL */
+    uint64_t left_ms;  /* ... but at most until then */
+    uint32_t turn;     /* candidates of `survey` that were tried */
+    uint64_t known;    /* the last packet of stream 0 that was read before the
                        question (18.4) */
     uint64_t move; /* the number of the last move that it was told; 0: none */
     uint32_t kept; /* enum move_reason: why that was not made; 0: it was, or is
@@ -149,6 +158,9 @@ void orphan_begin(struct node *node,
                   bool lives,
                   bool silent);
 
+/* The link to the candidate that is being tried; or NULL. */
+struct peer *orphan_candidate(const struct node *node);
+
 /* Dial candidate `rank` for the next attempt. */
 void orphan_dial(struct node *node, uint32_t rank);
 
@@ -198,6 +210,48 @@ void adoption_reparented(struct node *node);
 /* The link to `peer` has ended: drop the probes from it. */
 void adoption_forget(struct node *node, const struct peer *peer);
 
+/* Send the questions of movers for which nothing has to be awaited any more. */
+void adoption_go_on(struct node *node);
+
+/* Free the probes that wait. */
+void adoption_fini(struct node *node);
+
+/* ---- align.c: the streams of a node that moves (18.4, 18.6) ---- */
+
+/* A mover: send RESUME to `next` for each stream that goes up wave by wave, and
+ * make the payload of ALIGN. Returns 0 or -ENOMEM. */
+int align_ask(struct node *node, struct peer *next, struct payload **out);
+
+/* Its answer: up to which waves packets go the old way. `payload` is borrowed.
+ * Returns 0 or an error as in intake.c. */
+int align_take(struct node *node, struct payload *payload);
+
+/* Whether the mover counts on a stream on which it did not when it asked. */
+bool align_is_open(const struct node *node);
+
+/* Whether each stream has gone as far the old way as it must: the rest goes the
+ * new way. */
+bool align_is_done(const struct node *node);
+
+/* The move is made or given up. */
+void align_end(struct node *node);
+
+/* A node above the next parent, or that one: note what ALIGN says. `*passes`:
+ * whether this node counts already at its own parent on each stream. `payload` is
+ * borrowed. Returns 0 or an error as in intake.c. */
+int align_pass(struct node *node, struct payload *payload, bool *passes);
+
+/* The front-end: make the answer to ALIGN. And each node on its way down: raise
+ * it to what was passed here. Each returns 0 or an error as in intake.c. */
+int align_answer(const struct node *node,
+                 struct payload *payload,
+                 struct payload **out);
+int align_raise(const struct node *node, struct payload **levels);
+
+/* Packets of all epochs until now may come from child `peer`, below which a node
+ * has left (18.8). */
+void align_tell(struct node *node, const struct peer *peer);
+
 /* ---- move.c: a node that has a parent asks another one (18) ---- */
 
 /* Whether this node has a parent and looks for another one. */
@@ -235,6 +289,20 @@ void move_note_known(struct node *node);
 
 /* The move is given up, if there is one: the parent is the old one. */
 void move_give_up(struct node *node, enum move_reason reason);
+
+/* A step ends: commit if all streams are ready for that. */
+void move_go_on(struct node *node);
+
+/* `next`, which has adopted this node, is the parent now (18.5). */
+void move_commit(struct node *node, struct peer *next);
+
+/* Handle the answer of the parent that this node has left. Returns 0 or an error as
+ * in intake.c. */
+int move_told(struct node *node, const struct frame *frame);
+
+/* The link to that parent has ended, or its time is over: what went there may be
+ * lost. */
+void move_untold(struct node *node);
 
 /* Handle the answer to that question. `frame` is borrowed. Returns 0 or an error
  * as in intake.c. */

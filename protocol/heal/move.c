@@ -48,6 +48,7 @@ void move_failed(struct node *node, enum move_reason reason)
     orphan->phase = ORPHAN_NOT;
     orphan->kept = reason;
     send_reason(node, node->rank, orphan->move, reason);
+    align_end(node);
 }
 
 /* The front-end has not heard of the end of this move: the command, or the report of
@@ -93,8 +94,10 @@ void move_begin(struct node *node, uint32_t target, uint64_t number)
         move_repeat(node);
         return;
     }
+    if (node->parent &&
+        (node->heal.orphan.left || node->recovering != RECOVERY_NOT))
+        return; /* the last move or adoption is not over: it is told again */
     if (!node->launched || !node->parent || node->leaving ||
-        node->recovering != RECOVERY_NOT ||
         node->heal.orphan.phase != ORPHAN_NOT || node->closing ||
         node->ending || target == node->rank || target == node->parent->rank ||
         node->incarnation >= LIMIT_INCARNATION ||
@@ -124,14 +127,17 @@ static bool is_ahead(const struct node *node)
 /* PROTOCOL 18.4: the question goes the new way. */
 static void move_align(struct node *node, struct peer *peer)
 {
+    struct msg_probe probe = {
+        .align = PROBE_ALIGN,
+        .orphan = node->rank,
+        .incarnation = node->incarnation,
+        .hops = 1,
+    };
+
+    if (align_ask(node, peer, &probe.payload) < 0)
+        node->failed = true;
     move_note_known(node);
-    node_send(node, peer,
-              msg_probe_encode(&(struct msg_probe){
-                  .align = 1,
-                  .orphan = node->rank,
-                  .incarnation = node->incarnation,
-                  .hops = 1,
-              }));
+    node_send(node, peer, msg_probe_encode(&probe));
 }
 
 void move_adopted(struct node *node,
@@ -161,6 +167,7 @@ static void move_attach(struct node *node, struct peer *peer)
 
     orphan->phase = ORPHAN_NOT;
     orphan->ordinal = orphan->who.ordinal;
+    align_end(node);
     node->depth = peer->height + 1;
     if (ranks_copy(&node->streams[0]->settle.sent.members, &orphan->asked) < 0)
         node->failed = true; /* what the next parent knows from ADOPT */
@@ -168,17 +175,41 @@ static void move_attach(struct node *node, struct peer *peer)
     node->due |= DUE_PROBES;
 }
 
-/* PROTOCOL 18.5: `peer` is the parent now. Each stream changes over as after
- * the loss of a link. */
-static void move_commit(struct node *node, struct peer *peer)
+/* PROTOCOL 18.6: nothing more goes to the parent. Have all nodes above it know
+ * that what was sent may still be on its way. */
+static void move_leave(struct node *node)
+{
+    struct orphan *orphan = &node->heal.orphan;
+    struct peer *old = node->parent;
+
+    for (size_t i = 0; i < node->stream_count; i++)
+        if (node->role == NODE_COMMNODE)
+            settle_send_nobody(node, node->streams[i]);
+    node_send(node, old,
+              msg_probe_encode(&(struct msg_probe){
+                  .align = PROBE_TELL,
+                  .orphan = node->rank,
+                  .incarnation = node->incarnation,
+                  .hops = 1,
+              }));
+    orphan->left = old;
+    orphan->left_ms = node->now_ms + LIMIT_MOVE_MS;
+    node->parent = NULL;
+}
+
+void move_commit(struct node *node, struct peer *peer)
 {
     struct peer *old = node->parent;
     uint32_t rank = old->rank;
 
     if (node->role == NODE_COMMNODE)
         record_tell(node, node->rank, node->incarnation, peer->rank, NULL);
-    node_act(node, ACTION_CLOSE)->link = old->link;
-    node_remove_peer(node, old);
+    if (old->life.state != LINK_UP) {
+        node_act(node, ACTION_CLOSE)->link = old->link;
+        node_remove_peer(node, old);
+    } else {
+        move_leave(node);
+    }
     status_orphaned(node, RANK_NONE);
     for (size_t i = 0; i < node->stream_count; i++)
         upward_orphaned(node, node->streams[i], rank);
@@ -188,18 +219,26 @@ static void move_commit(struct node *node, struct peer *peer)
     move_attach(node, peer);
 }
 
+/* Whether the candidate is a parent that waits for this node's commit. */
+static bool is_adopted(const struct node *node)
+{
+    return node->heal.orphan.phase == ORPHAN_ALIGN ||
+           node->heal.orphan.phase == ORPHAN_SWITCH;
+}
+
 bool move_orphaned(struct node *node, struct peer *next)
 {
     if (next && is_ahead(node)) {
         node_act(node, ACTION_CLOSE)->link = next->link;
         node_remove_peer(node, next);
         node->heal.orphan.phase = ORPHAN_NOT;
+        align_end(node);
         return false;
     }
     recovery_dial(node);
     if (next)
         use_window(node, next);
-    if (node->heal.orphan.phase == ORPHAN_ALIGN)
+    if (is_adopted(node))
         move_attach(node, next);
     return true;
 }
@@ -211,7 +250,8 @@ void move_give_up(struct node *node, enum move_reason reason)
     for (uint32_t slot = 0; slot < node->peer_count; slot++) {
         struct peer *peer = node->peers[slot];
 
-        if (!peer || !peer->is_parent || peer == node->parent)
+        if (!peer || !peer->is_parent || peer == node->parent ||
+            peer == node->heal.orphan.left)
             continue;
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
@@ -223,21 +263,87 @@ int move_aligned(struct node *node,
                  struct peer *peer,
                  const struct frame *frame)
 {
+    struct orphan *orphan = &node->heal.orphan;
     struct msg_probed probed;
+    int r;
 
     if (msg_probed_decode(frame, &probed) < 0 || probed.orphan != node->rank ||
-        probed.incarnation != node->incarnation)
+        probed.incarnation != node->incarnation ||
+        orphan->phase != ORPHAN_ALIGN)
         return -EPROTO;
-    if (probed.answer == PROBE_OK && is_ahead(node)) {
+    if (probed.answer != PROBE_OK) {
+        move_give_up(node, MOVE_NO_PATH);
+        return 0;
+    }
+    r = align_take(node, probed.payload);
+    if (r < 0)
+        return r;
+    if (is_ahead(node) || align_is_open(node)) {
         move_align(node, peer);
         return 0;
     }
-    if (probed.answer == PROBE_OK) {
-        move_commit(node, peer);
-        return 0;
-    }
-    move_give_up(node, MOVE_NO_PATH);
+    orphan->phase = ORPHAN_SWITCH;
+    orphan->deadline_ms = node->now_ms + LIMIT_MOVE_MS;
     return 0;
+}
+
+void move_go_on(struct node *node)
+{
+    struct peer *next = orphan_candidate(node);
+
+    if (node->heal.orphan.phase != ORPHAN_SWITCH || !node->parent || !next)
+        return;
+    if (is_ahead(node) || align_is_open(node)) {
+        node->heal.orphan.phase = ORPHAN_ALIGN;
+        node->heal.orphan.deadline_ms =
+            node->now_ms + node->times.probe_timeout_ms;
+        move_align(node, next);
+    } else if (align_is_done(node)) {
+        move_commit(node, next);
+    }
+}
+
+/* ---- the parent that this node has left (18.6) ---- */
+
+/* Close its link. Claims of what was sent before may go up now. */
+static void move_close_left(struct node *node)
+{
+    struct peer *left = node->heal.orphan.left;
+
+    node->heal.orphan.left = NULL;
+    if (left->life.state != LINK_CLOSED)
+        node_act(node, ACTION_CLOSE)->link = left->link;
+    node_remove_peer(node, left);
+    for (size_t i = 0; i < node->stream_count && node->parent; i++)
+        if (node->streams[i]->kind->is_lossy &&
+            node->streams[i]->definition.id != 0 && node->streams[i]->active)
+            upward_claim(node, node->streams[i]);
+    for (size_t i = 0; i < node->stream_count; i++)
+        upward_pump(node, node->streams[i]);
+}
+
+int move_told(struct node *node, const struct frame *frame)
+{
+    struct msg_probed probed;
+
+    if (msg_probed_decode(frame, &probed) < 0 || probed.orphan != node->rank)
+        return -EPROTO;
+    if (probed.incarnation != node->incarnation)
+        return 0;
+    if (probed.answer == PROBE_OK)
+        move_close_left(node);
+    else
+        move_untold(node);
+    return 0;
+}
+
+void move_untold(struct node *node)
+{
+    uint32_t rank = node->heal.orphan.left->rank;
+
+    for (size_t i = 0; i < node->stream_count; i++)
+        plain_left(node, node->streams[i], rank);
+    move_close_left(node);
 }
 
 bool move_reads(enum frame_type type)

@@ -154,12 +154,12 @@ static void orphan_next(struct node *node, enum move_reason reason)
         orphan->pause_ms *= 2;
 }
 
-/* The link to the candidate that is being tried; or NULL. */
-static struct peer *candidate_link(const struct node *node)
+struct peer *orphan_candidate(const struct node *node)
 {
     for (uint32_t slot = 0; slot < node->peer_count; slot++)
         if (node->peers[slot] && node->peers[slot]->is_parent &&
-            node->peers[slot] != node->parent)
+            node->peers[slot] != node->parent &&
+            node->peers[slot] != node->heal.orphan.left)
             return node->peers[slot];
     return NULL;
 }
@@ -171,9 +171,11 @@ void orphan_begin(struct node *node,
                   bool silent)
 {
     struct orphan *orphan = &node->heal.orphan;
-    struct peer *next = candidate_link(node);
+    struct peer *next = orphan_candidate(node);
     struct table_entry entry;
 
+    if (orphan->left)
+        move_untold(node);
     recovery_begin(node, lost);
     adoption_reparented(node);
     status_orphaned(node, lost);
@@ -288,7 +290,8 @@ void orphan_link_down(struct node *node, struct peer *peer)
 {
     node_remove_peer(node, peer);
     if (node->heal.orphan.phase == ORPHAN_ASK ||
-        node->heal.orphan.phase == ORPHAN_ALIGN)
+        node->heal.orphan.phase == ORPHAN_ALIGN ||
+        node->heal.orphan.phase == ORPHAN_SWITCH)
         orphan_next(node, MOVE_LINK_ENDED);
 }
 
@@ -361,6 +364,8 @@ void orphan_tick(struct node *node)
     struct orphan *orphan = &node->heal.orphan;
     struct peer *peer;
 
+    if (orphan->left && node->now_ms >= orphan->left_ms)
+        move_untold(node);
     if (orphan->phase == ORPHAN_NOT)
         return;
     if (!node->parent && node->now_ms >= orphan_end_ms(node)) {
@@ -371,6 +376,10 @@ void orphan_tick(struct node *node)
     }
     if (node->now_ms < orphan->deadline_ms)
         return;
+    if (orphan->phase == ORPHAN_SWITCH) {
+        move_commit(node, orphan_candidate(node));
+        return;
+    }
     if (orphan->phase == ORPHAN_PAUSE && orphan->absent) {
         orphan_knock(node);
         return;
@@ -385,7 +394,7 @@ void orphan_tick(struct node *node)
     } else {
         orphan->answered = true; /* a time-out is not a refused connection */
     }
-    peer = candidate_link(node);
+    peer = orphan_candidate(node);
     if (peer) {
         node_act(node, ACTION_CLOSE)->link = peer->link;
         node_remove_peer(node, peer);
@@ -398,6 +407,8 @@ uint64_t orphan_deadline_ms(const struct node *node)
     const struct orphan *orphan = &node->heal.orphan;
     uint64_t end = orphan_end_ms(node);
 
+    if (orphan->left)
+        return orphan->left_ms; /* it does not move meanwhile */
     if (orphan->phase == ORPHAN_NOT)
         return UINT64_MAX;
     return orphan->deadline_ms < end ? orphan->deadline_ms : end;

@@ -31,6 +31,7 @@ static int judge_plan(const struct node *node,
 {
     bool leaf = is_backend(node, rank);
     struct table_entry entry;
+    const struct peer *hop;
     struct row row;
     int r;
 
@@ -53,11 +54,21 @@ static int judge_plan(const struct node *node,
     if (drain_has(node, parent))
         return -EHOSTDOWN;
     *from = node_row(node, rank, &row) ? row.parent : RANK_NONE;
+    hop = node_next_hop(node, rank);
+    if (*from == 0 && hop && hop->rank != rank)
+        *from = RANK_NONE; /* a back-end of which the parent is not known */
     if (*from == parent)
         return -EALREADY;
     if (node->heal.plan.number > 0)
         return -EBUSY;
     return suspect_is_any(node) ? -EAGAIN : 0;
+}
+
+/* How long a move may take until it is reported. */
+static uint64_t patience_ms(const struct node *node)
+{
+    return record_patience_ms(node) + node->times.probe_timeout_ms +
+           LIMIT_MOVE_MS;
 }
 
 /* Send the command for the move that is under way. */
@@ -100,8 +111,7 @@ int plan_begin(struct node *node, uint32_t rank, uint32_t parent)
         .mover = rank,
         .from = from,
         .parent = parent,
-        .until_ms = node->now_ms + record_patience_ms(node) +
-                    node->times.probe_timeout_ms,
+        .until_ms = node->now_ms + patience_ms(node),
     };
     send_move(node);
     return 0;
@@ -203,9 +213,8 @@ void plan_tick(struct node *node)
 
     if (plan->number == 0 || node->now_ms < plan->until_ms)
         return;
-    snprintf(
-        text, sizeof(text),
-        "it has reported nothing for %u ms, and may still move",
-        (unsigned)(record_patience_ms(node) + node->times.probe_timeout_ms));
+    snprintf(text, sizeof(text),
+             "it has reported nothing for %u ms, and may still move",
+             (unsigned)patience_ms(node));
     plan_fail(node, text);
 }

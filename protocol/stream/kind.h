@@ -115,6 +115,10 @@ struct stream_kind {
     /* The parent does not count this node: have it do so. Never NULL. */
     void (*count_anew)(struct node *node, struct stream *stream);
 
+    /* The last wave that was sent to the parent; NULL: nobody asks. */
+    struct wave_number (*stand)(const struct node *node,
+                                const struct stream *stream);
+
     /* ---- claims and markers ---- */
 
     /* Add to a claim what only this kind claims; and before and after it is

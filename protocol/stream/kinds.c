@@ -18,6 +18,7 @@ const struct stream_kind plain_kind = {
     .orphaned = plain_orphaned,
     .adopted = plain_adopted,
     .count_anew = plain_count_anew,
+    .stand = plain_stand,
     .enter = plain_enter,
 };
 
@@ -47,6 +48,7 @@ const struct stream_kind waves_kind = {
     .orphaned = waves_orphaned,
     .adopted = upward_claim_anew, /* RESUME goes first (16.9) */
     .count_anew = waves_count_anew,
+    .stand = waves_stand,
     .count = waves_count,
     .announce = waves_announce,
     .claim_sent = waves_claim_sent,

@@ -110,8 +110,8 @@ void plain_part_ended(struct node *node, struct stream *stream, uint32_t slot)
 {
     const struct peer *peer = node_child(node, slot);
 
-    if (peer && peer->role == NODE_COMMNODE && !peer->left && !node->closing &&
-        slot < stream->branch_count && stream->loaded &&
+    if (peer && peer->role == NODE_COMMNODE && !peer->left && !peer->moving &&
+        !node->closing && slot < stream->branch_count && stream->loaded &&
         !stream->filters.recoverable)
         lose(node, stream, peer->rank, peer->rank, stream->branches[slot].put);
 }
@@ -122,8 +122,17 @@ void plain_orphaned(struct node *node, struct stream *stream, uint32_t rank)
         return;
     if (stream->filters.recoverable)
         upward_drop_queue(stream);
+    else if (node->heal.orphan.left && !stream->up.split)
+        stream->up.left = stream->up.put; /* the old parent passes it on */
     else
         lose(node, stream, rank, node->rank, stream->up.put);
+    stream->up.split = false;
+}
+
+void plain_left(struct node *node, struct stream *stream, uint32_t rank)
+{
+    if (stream->kind->is_lossy && !stream->filters.recoverable)
+        lose(node, stream, rank, node->rank, stream->up.left);
 }
 
 /* The wave before the first in the queue; `up.level` if no wave is queued. */
@@ -136,6 +145,13 @@ static uint64_t level_sent(const struct stream *stream)
             return frame->wave - 1;
     }
     return stream->up.level;
+}
+
+struct wave_number plain_stand(const struct node *node,
+                               const struct stream *stream)
+{
+    (void)node;
+    return (struct wave_number){.wave = level_sent(stream)};
 }
 
 void plain_count_anew(struct node *node, struct stream *stream)

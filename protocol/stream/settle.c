@@ -223,6 +223,8 @@ void settle_send_claim(struct node *node,
 
     if (!node->parent || node->parent->life.state != LINK_UP)
         return;
+    if (node->heal.orphan.left && stream->kind->is_lossy)
+        settled = (struct mark){0}; /* not before they know (18.6) */
     if (stream->kind->announce)
         stream->kind->announce(node, stream);
     settle_build(node, stream, &claim);
@@ -235,6 +237,26 @@ void settle_send_claim(struct node *node,
         claim.settled.number = claim.received;
     stream->settle.told = claim.settled;
     pack_and_send_claim(node, stream, &claim);
+    claim_fini(&claim);
+}
+
+void settle_send_nobody(struct node *node, const struct stream *stream)
+{
+    struct claim claim = {
+        .counts = stream->waves != NULL,
+        .received = stream->down.last,
+        .read = stream->down.last,
+        .recoverable = stream->filters.recoverable,
+        .replayable = true,
+        .drained = stream->definition.id != 0,
+    };
+    struct frame frame;
+
+    if (loss_raise(&claim.loss, &stream->settle.loss) < 0 ||
+        claim_encode(&claim, stream->definition.id, &frame) < 0)
+        node->failed = true;
+    else
+        node_send(node, node->parent, frame);
     claim_fini(&claim);
 }
 

@@ -71,7 +71,12 @@ struct upflow {
     uint64_t ended;    /* ... and the last one of an earlier epoch; 0: none */
     bool counted;      /* the parent counts this node */
     uint32_t put;      /* 1 + the last epoch of a packet sent */
-    bool newcomer;     /* a back-end that joined late: no marker came since */
+    uint32_t left;     /* the same when this node left a parent (18.6) */
+    bool aligned;      /* a mover: the next parent has had RESUME, and packets
+                          go to the old one ... */
+    struct wave_number target; /* ... at least up to this wave (18.6) */
+    bool split;                /* more packets of the last wave sent follow */
+    bool newcomer; /* a back-end that joined late: no marker came since */
 };
 
 /* Claims and settling (10): settle.c. */
@@ -183,6 +188,9 @@ void settle_update(struct node *node, struct stream *stream);
 void settle_send_claim(struct node *node,
                        struct stream *stream,
                        struct mark settled);
+
+/* This node leaves its parent: claim nobody, and that nothing waits (18.6). */
+void settle_send_nobody(struct node *node, const struct stream *stream);
 
 /* Settle a marker if all children have and no packet before it waits (10.6). */
 void settle_try(struct node *node, struct stream *stream);
@@ -627,6 +635,11 @@ void plain_close(struct node *node, struct stream *stream);
 /* Drop the queue if the filter's state has it (9.3); else set LOSSY. */
 void plain_orphaned(struct node *node, struct stream *stream, uint32_t rank);
 void plain_adopted(struct node *node, struct stream *stream);
+/* What was sent to parent `rank`, which this node has left, may be lost. */
+void plain_left(struct node *node, struct stream *stream, uint32_t rank);
+/* The wave before the first that is queued. */
+struct wave_number plain_stand(const struct node *node,
+                               const struct stream *stream);
 /* The filters may not be loaded yet: send RESUME. */
 void plain_count_anew(struct node *node, struct stream *stream);
 void plain_enter(struct node *node, struct stream *stream, uint32_t epoch);

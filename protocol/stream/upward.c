@@ -164,6 +164,9 @@ static inline void upward_put(struct node *node,
         stream->up.put = 1 + epoch;
     if (stream->kind->sent && frame.type == FRAME_DATA)
         stream->kind->sent(stream, &frame);
+    if (frame.type == FRAME_DATA && frame.wave > 0 &&
+        !(frame.flags & FRAME_LATE))
+        stream->up.split = !(frame.flags & FRAME_LAST);
     node_send(node, node->parent, frame);
 }
 

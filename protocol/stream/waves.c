@@ -131,8 +131,7 @@ int waves_resumed(struct node *node,
     branch->claim.drained = false;
     if (tally_join(waves->tally, peer->slot, peer->rank, level) < 0)
         node->failed = true;
-    if (branch->members.count == 0)
-        expect_child(node, stream, peer, true);
+    expect_child(node, stream, peer, true); /* its claim may come much later */
     if (waves->final > 0) /* FINAL answers RESUME (16.5) */
         node_send(node, peer,
                   msg_final_encode(&(struct msg_final){
@@ -216,10 +215,8 @@ void waves_unlink(struct node *node, struct stream *stream, uint32_t slot)
     tally_unlink(stream->waves->tally, slot);
 }
 
-/* The wave after which this node counts on its link: whatever was not sent yet
- * will follow (16.9). */
-static struct wave_number stand(const struct node *node,
-                                const struct stream *stream)
+struct wave_number waves_stand(const struct node *node,
+                               const struct stream *stream)
 {
     const struct waves *waves = stream->waves;
 
@@ -262,7 +259,7 @@ void waves_announce(struct node *node, struct stream *stream)
     waves->counted = true;
     settle_counted(stream);
     node_send(node, node->parent,
-              make_resume(node, stream, stand(node, stream)));
+              make_resume(node, stream, waves_stand(node, stream)));
 }
 
 void waves_count(struct node *node,

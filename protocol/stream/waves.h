@@ -87,6 +87,10 @@ uint64_t waves_bytes(const struct stream *stream);
 void waves_against(struct node *node,
                    struct stream *stream,
                    struct frame frame);
+/* The wave after which this node counts on its link: what was not sent yet will
+ * follow (16.9). */
+struct wave_number waves_stand(const struct node *node,
+                               const struct stream *stream);
 void waves_orphaned(struct node *node, struct stream *stream, uint32_t rank);
 void waves_count_anew(struct node *node, struct stream *stream);
 bool waves_is_recounted(const struct stream *stream, const struct claim *claim);

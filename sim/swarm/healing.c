@@ -80,6 +80,7 @@ void healing_moving(struct healing *healing, struct sim *sim, uint64_t number)
     if (healing->moving)
         sim_fail(sim, "two nodes move at the same time");
     healing->moving = true;
+    healing->moving_ms = sim_now_ms(sim);
     healing->asked++;
     for (uint32_t i = 1; i < sim_count(sim); i++)
         healing->overlapped |= healing->nodes[i].orphan;

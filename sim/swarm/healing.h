@@ -45,7 +45,8 @@ struct healing {
     bool helped;        /* a commnode has joined */
     bool taken_over; /* a move may have been asked for by another front-end */
     bool moving;     /* a commnode was told to move, and has not reported */
-    uint64_t number; /* of the last move */
+    uint64_t moving_ms;   /* since when */
+    uint64_t number;      /* of the last move */
     struct ranks drained; /* numbers of hosts, as in sim_config ... */
     struct ranks empty;   /* ... and those that were reported to be */
     uint32_t adoptions;

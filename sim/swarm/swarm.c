@@ -133,12 +133,24 @@ static void watch_dialled(struct sim *sim,
         swarm->calm_ms = sim_now_ms(sim) + in_ms;
 }
 
+/* PROTOCOL 18.9: a move that takes so long goes on without some streams, whose
+ * waves may then come late. */
+static void look_at_move(struct swarm *swarm)
+{
+    if (!swarm->healing.moving || sim_now_ms(swarm->sim) + 2 * SWARM_LOOK_MS <
+                                      swarm->healing.moving_ms + LIMIT_MOVE_MS)
+        return;
+    swarm->traffic.calm = false;
+    swarm->traffic.exact = false;
+}
+
 static void look_often(struct sim *sim, void *arg)
 {
     struct swarm *swarm = arg;
 
     if (swarm->over)
         return;
+    look_at_move(swarm);
     if (sim_is_alive(sim, 0)) {
         traffic_look(&swarm->traffic, sim);
         detection_look(sim);
@@ -172,8 +184,8 @@ static void read_features(struct swarm *swarm)
             step->verb != SCHEDULE_REPLACE && step->verb != SCHEDULE_TAKEOVER &&
             (!schedule_is_fault(step->verb) || step->verb == SCHEDULE_POISON);
         swarm->faulty |=
-            step->verb == SCHEDULE_LEAVE || step->verb == SCHEDULE_MOVE ||
-            step->verb == SCHEDULE_DRAIN || step->verb == SCHEDULE_TAKEOVER ||
+            step->verb == SCHEDULE_LEAVE || step->verb == SCHEDULE_DRAIN ||
+            step->verb == SCHEDULE_TAKEOVER ||
             (schedule_is_fault(step->verb) && step->verb != SCHEDULE_SLOW &&
              step->verb != SCHEDULE_FREEZE) ||
             (step->verb == SCHEDULE_FREEZE &&

@@ -123,7 +123,10 @@ TEST(a_mover_commits_when_its_question_is_answered)
     CU_ASSERT_EQUAL(parent_of(&it), 3);
     CU_ASSERT_PTR_NOT_NULL(alone_sent(&it, TO_PARENT, FRAME_RECORD));
     CU_ASSERT_PTR_NOT_NULL(alone_sent(&it, TO_CHILD, FRAME_RECORD));
-    CU_ASSERT(alone_closed(&it, TO_PARENT));
+    probe = alone_sent(&it, TO_PARENT, FRAME_PROBE);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(probe);
+    CU_ASSERT_EQUAL(probe->tag, PROBE_TELL);
+    CU_ASSERT_FALSE(alone_closed(&it, TO_PARENT));
     CHECK_OK(table_entry(it.node->heal.table, 1, &own));
     CU_ASSERT_EQUAL(own.parent, 3);
     CU_ASSERT_EQUAL(own.incarnation, 1);
@@ -233,6 +236,34 @@ TEST(what_waits_in_a_mover_is_asked_again_or_fails)
     CU_ASSERT_EQUAL(again->origin, 8);
     CU_ASSERT_PTR_NOT_NULL_FATAL(alone_sent(&it, TO_CHILD, FRAME_PROBED));
     CU_ASSERT_EQUAL(alone_sent(&it, TO_CHILD, FRAME_PROBED)->origin, 7);
+    alone_fini(&it);
+}
+
+/* What ALIGN says of streams, and its answer, come from the network. */
+TEST(streams_that_make_no_sense_cost_the_link)
+{
+    struct alone it = begin_node();
+    struct frame probe = {
+        .type = FRAME_PROBE, .tag = PROBE_ALIGN, .origin = 8, .sequence = 1};
+    struct frame probed = {.type = FRAME_PROBED,
+                           .tag = PROBE_OK,
+                           .origin = 1,
+                           .count = 1,
+                           .sequence = 2};
+    uint64_t values[] = {1, 2};
+    uint32_t ids[] = {1, 2};
+
+    ask_next(&it);
+    answer_next(&it, ADOPTION_OK);
+    CHECK_OK(packet_pack(&probed.payload, "%aud %auld %aud", ids, 2u, values,
+                         1u, ids, 2u));
+    alone_take(&it, TO_NEXT, probed);
+    CU_ASSERT(alone_closed(&it, TO_NEXT));
+    CU_ASSERT_EQUAL(parent_of(&it), 0);
+    CHECK_OK(packet_pack(&probe.payload, "%aud %auld", ids, 1u, values, 2u));
+    alone_take(&it, TO_CHILD, probe);
+    CU_ASSERT(alone_closed(&it, TO_CHILD));
+    CU_ASSERT_PTR_NULL(alone_sent(&it, TO_PARENT, FRAME_PROBE));
     alone_fini(&it);
 }
 

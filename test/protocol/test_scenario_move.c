@@ -147,6 +147,89 @@ SCENARIO(a_move_after_a_sync_is_free, TREE)
     expect_taken(sim, 0, stream, 2, 60);
 }
 
+#define WAVES 40
+
+/* Every back-end sends WAVES numbers, one each millisecond, while `mover` moves
+ * below `next`. Each wave has every member, on time, no wave is sent again, and a
+ * sync returns 0 (PROTOCOL 18.6). */
+static void play_move_under_load(const struct stream_definition *definition,
+                                 uint32_t mover,
+                                 uint32_t next,
+                                 uint32_t at)
+{
+    struct sim *sim = sim_launch(TREE);
+    uint32_t stream = sim_open_defined(sim, definition);
+    bool is_total = definition->kind == STREAM_TOTAL;
+    int total = 0;
+
+    for (uint32_t i = 1; i <= WAVES; i++) {
+        if (i == at)
+            CHECK_OK(sim_move(sim, mover, next));
+        for (uint32_t rank = 5; rank <= 7; rank++)
+            sim_post_int(sim, rank, stream, (int)i);
+        sim_run(sim, 1);
+    }
+    CHECK_IS(sim_sync_now(sim, stream), 0);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_NODE_MOVED), 1);
+    CU_ASSERT_EQUAL(sim_parent(sim, mover), next);
+    CU_ASSERT_EQUAL(sim_told(sim, 0, TELL_REDO), 0);
+    for (uint32_t rank = 0; rank < sim_count(sim); rank++)
+        CU_ASSERT_EQUAL(sim_told(sim, rank, TELL_LOSSY), 0);
+    if (is_total) {
+        CHECK_IS(sim_state_now(sim, stream, &total), 0);
+        CU_ASSERT_EQUAL(total, 3 * WAVES * (WAVES + 1) / 2);
+    } else {
+        CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), WAVES);
+        CU_ASSERT_EQUAL(sim_last(sim, 0, stream), 3 * WAVES);
+    }
+    sim_end(sim);
+}
+
+TEST(a_move_under_load_costs_nothing)
+{
+    static const uint32_t moves[][2] = {{3, 2}, {3, 0}, {5, 2}, {5, 0},
+                                        {5, 4}, {5, 1}, {7, 3}, {2, 1}};
+    char sum[] = "sum";
+    const struct stream_definition definitions[] = {
+        {.up_filter = sum},
+        {.up_filter = sum, .kind = STREAM_WAVES, .redo_limit = 8},
+        {.up_filter = sum, .kind = STREAM_TOTAL},
+    };
+
+    for (size_t kind = 0; kind < 3; kind++)
+        for (size_t i = 0; i < sizeof(moves) / sizeof(*moves); i++)
+            for (uint32_t at = 1; at < 20; at += 3)
+                play_move_under_load(&definitions[kind], moves[i][0],
+                                     moves[i][1], at);
+}
+
+/* The old parent dies at each moment of a move under load, alone or with its own
+ * parent. What it had not passed on is lost, and no sync is silent about that. */
+TEST(an_old_parent_that_dies_is_answered_for)
+{
+    for (uint64_t at_ms = 0; at_ms < 60; at_ms++) {
+        bool both = at_ms % 2;
+        struct sim *sim = sim_launch("0(1(2(4(6),5(7))),3(8))");
+        uint32_t stream = sim_open_stream(sim, .sync = COP_DO_NOT_WAIT);
+
+        CHECK_OK(sim_move(sim, 4, at_ms % 4 < 2 ? 3 : 0));
+        sim_kill_at(sim, 2, at_ms / 2);
+        if (both)
+            sim_kill_at(sim, 1, at_ms / 2);
+        for (uint32_t i = 1; i <= WAVES; i++) {
+            for (uint32_t rank = 6; rank <= 8; rank++)
+                sim_post_int(sim, rank, stream, (int)i);
+            sim_run(sim, 1);
+        }
+        if (sim_sync_now(sim, stream) == 0)
+            CU_ASSERT_EQUAL(sim_taken(sim, 0, stream), 3 * WAVES);
+        for (uint32_t rank = 6; rank <= 8; rank++)
+            sim_send_int(sim, rank, stream, 0);
+        CHECK_IS(sim_sync_now(sim, stream), 0);
+        sim_end(sim);
+    }
+}
+
 /* PROTOCOL 18.11: what cannot be is refused at once, and nothing is sent. */
 SCENARIO(impossible_moves_are_refused, TREE)
 {
