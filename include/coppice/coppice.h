@@ -554,6 +554,8 @@ COP_API int cop_network_move(struct cop_network *network,
  *   -EINVAL    `host` is NULL, or has the front-end only
  *   -ENOENT    no node is on such a host, and it is no spare
  *   -EALREADY  it is drained, or being drained
+ *   -EOPNOTSUPP  this tool has taken its network over (cop_network_resume()): it
+ *              does not know where commnodes run that had joined before
  *   -ENOTCONN  the network has ended, or ends
  *   -ENOMEM    out of memory: nothing has changed
  *   -EPERM     this is a back-end, or a forked child */

@@ -136,6 +136,8 @@ int drain_begin(struct node *node, const char *host)
         return -EPERM;
     if (!node->launched || node->ending || node->closing)
         return -ENOTCONN;
+    if (node->resuming.resumes) /* hosts of commnodes that had joined: unknown */
+        return -EOPNOTSUPP;
     if (!host || !*host)
         return -EINVAL;
     if (drain_holds(node, host))
@@ -170,6 +172,9 @@ static const char *text_of(int code)
         return "is not known: no node is on it, and it is no spare";
     case -EALREADY:
         return "is drained, or being drained";
+    case -EOPNOTSUPP:
+        return "cannot be drained: this tool has taken its network over, and "
+               "does not know where commnodes run that had joined";
     default:
         return "cannot be drained: the network ends";
     }

@@ -179,6 +179,8 @@ static char *drains_lack(const struct healing *healing, const struct sim *sim)
 {
     uint32_t number = RANK_NONE;
 
+    if (healing->taken_over)
+        return NULL; /* drains are in no record */
     for (uint32_t i = 1; i < sim_count(sim); i++)
         if (sim_is_alive(sim, i) && is_on(sim, i, &healing->drained) &&
             sim_rank(sim, i) != RANK_NONE)
@@ -266,8 +268,6 @@ void healing_taken_over(struct healing *healing, const struct sim *sim)
     healing->overlapped = true;
     healing->moving = false;
     healing->taken_over = true;
-    ranks_fini(&healing->drained); /* drains are in no record */
-    ranks_fini(&healing->empty);
     for (uint32_t rank = 1; rank < healing->room; rank++) {
         struct healing_node *node = &healing->nodes[rank];
         uint32_t index = sim_find(sim, rank);
