@@ -291,7 +291,7 @@ static int from_parent(struct node *node,
                 node,
                 MOVE_CLOSING); /* only the parent speaks for the network */
         else
-            launch_end(node, "the front-end has ended the network");
+            launch_over(node, "the front-end has ended the network");
         return 0;
     case FRAME_RECORD:
         return record_take(node, peer, frame);

@@ -20,6 +20,10 @@ static void send_answer(struct node *node,
 
 void adoption_refuse(struct node *node, struct peer *peer)
 {
+    if (!node->over && !node->closing) {
+        send_answer(node, peer, ADOPTION_ORPHAN);
+        return;
+    }
     send_answer(node, peer, ADOPTION_CLOSING);
     suspect_found(node, peer->rank); /* it ends */
 }

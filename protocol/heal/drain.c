@@ -136,7 +136,8 @@ int drain_begin(struct node *node, const char *host)
         return -EPERM;
     if (!node->launched || node->ending || node->closing)
         return -ENOTCONN;
-    if (node->resuming.resumes) /* hosts of commnodes that had joined: unknown */
+    if (node->resuming
+            .resumes) /* hosts of commnodes that had joined: unknown */
         return -EOPNOTSUPP;
     if (!host || !*host)
         return -EINVAL;

@@ -200,7 +200,7 @@ int adoption_probe(struct node *node,
                    const struct frame *frame);
 int adoption_probed(struct node *node, const struct frame *frame);
 
-/* Tell an orphan that the network is ending. */
+/* This node ends: tell an orphan whether the network does. */
 void adoption_refuse(struct node *node, struct peer *peer);
 
 /* This node has lost its parent, or has another one (18.5): send the questions of

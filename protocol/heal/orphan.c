@@ -144,7 +144,7 @@ static void orphan_next(struct node *node, enum move_reason reason)
     if (node->survive_ms == 0 && orphan->lost != 0 &&
         orphan->refused_rounds == LIMIT_REFUSED_ROUNDS) {
         /* PROTOCOL 11.3a */
-        launch_end(node, "nobody of the network listens any more");
+        launch_over(node, "nobody of the network listens any more");
         return;
     }
     recovery_enter(node, RECOVERY_PAUSE);
@@ -276,7 +276,7 @@ void orphan_unreachable(struct node *node, uint32_t rank, bool refused)
         if (node->survive_ms > 0)
             orphan_wait(node);
         else
-            launch_end(node, "the front-end has died");
+            launch_over(node, "the front-end has died");
         return;
     }
     if (!node->parent && rank == 0)
@@ -324,7 +324,7 @@ int orphan_adopted(struct node *node,
     if (orphan->phase != ORPHAN_ASK || msg_adopted_decode(frame, &adopted) < 0)
         return -EPROTO;
     if (!node->parent && adopted.answer == ADOPTION_CLOSING) {
-        launch_end(node, "the front-end has ended the network");
+        launch_over(node, "the front-end has ended the network");
         return 0;
     }
     if (!node->parent && adopted.answer == ADOPTION_EXPELLED) {

@@ -574,6 +574,12 @@ void launch_end(struct node *node, const char *text)
     exit_node(node, 0, text);
 }
 
+void launch_over(struct node *node, const char *text)
+{
+    node->over = true;
+    launch_end(node, text);
+}
+
 void launch_kill(struct node *node, const struct ranks *ranks)
 {
     uint32_t rank = RANK_NONE;

@@ -132,6 +132,9 @@ void launch_report(struct node *node);
  * `text` says why. */
 void launch_end(struct node *node, const char *text);
 
+/* The same, as the network has ended: an orphan that asks is told so. */
+void launch_over(struct node *node, const char *text);
+
 /* End this commnode because a filter call does not return: without END, so
  * that the children look for other parents (5.1). */
 void launch_break(struct node *node, const char *text);
