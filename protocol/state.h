@@ -123,8 +123,9 @@ struct node {
                       has the state of stream 0 */
     bool ending;   /* ENDING was seen ... */
     bool closing;  /* ... and SHUTDOWN */
-    bool over;     /* the network has ended, not this node alone */
-    bool leaving;  /* a back-end whose application leaves ... */
+    bool unfinished; /* packets of a snapshot have come, and SNAPSHOT has not */
+    bool over;       /* the network has ended, not this node alone */
+    bool leaving;    /* a back-end whose application leaves ... */
     struct farewell *farewell; /* ... and its last totals; or NULL */
     bool parted;               /* the front-end keeps them: LEFT was read */
     uint64_t

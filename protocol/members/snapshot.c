@@ -207,6 +207,7 @@ int snapshot_take(struct node *node, const struct frame *frame)
     if (last_seen > node->last_seen)
         node->last_seen = last_seen;
     downward_snapshot(node, zero, snapshot.number);
+    node->unfinished = false;
     if (node->role == NODE_COMMNODE) {
         node->attached = false;
         forward_snapshot(node);

@@ -30,11 +30,14 @@ static int open_stream(struct node *node,
     /* a snapshot may list a joiner before its ENTER, which has the start */
     bool member = ranks_has(&definition->members, node->rank) && !node->outside;
 
-    if (definition->id <= node->last_stream && number == 0) {
+    if (definition->id <= node->last_stream &&
+        (number == 0 || node->unfinished)) {
         stream = node_stream(node, definition->id);
-        if (stream)
+        if (stream && number == 0)
             snapshot_refresh(node, stream, definition);
-        return 0; /* repeated by a snapshot */
+        else if (stream)
+            stream->opened_at = number;
+        return 0; /* repeated by a snapshot, or behind the half of one */
     }
     if (definition->id <= node->last_stream ||
         node->stream_count >= LIMIT_STREAMS)
@@ -157,6 +160,7 @@ int zero_take(struct node *node, struct frame *frame)
         frame_fini(frame);
         return r;
     }
+    node->unfinished |= number == 0;
     if (number > 0) {
         if (node->role != NODE_BACKEND) {
             if (feed_push(&zero->down.feed, frame, 0) < 0)

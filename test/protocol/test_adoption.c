@@ -400,3 +400,34 @@ TEST(each_attempt_has_its_own_incarnation)
     }
     alone_fini(&it);
 }
+
+/* PROTOCOL 3.1: a parent dies in the middle of a snapshot. The next one sends the
+ * packets of stream 0 by number, and opens the stream, which is open, again; but not
+ * in a node that has read no half of a snapshot. */
+TEST(a_stream_of_half_a_snapshot_is_opened_by_number)
+{
+    static const uint64_t numbers[][2] = {{1, 2}, {0, 1}};
+    char up[] = "sum", none[] = "";
+    struct control control = {
+        .type = CONTROL_OPEN,
+        .definition = {.id = 1,
+                       .up_filter = up,
+                       .up_filter_frontend = none,
+                       .up_filter_backend = none,
+                       .down_filter = none},
+    };
+
+    for (int half = 0; half < 2; half++) {
+        struct alone it = begin_candidate();
+        struct frame frame;
+
+        for (int i = 0; i < 2; i++) {
+            CU_ASSERT_FALSE(alone_closed(&it, TO_PARENT));
+            CHECK_OK(control_encode(&control, &frame));
+            frame.number = numbers[half][i];
+            alone_take(&it, TO_PARENT, frame);
+        }
+        CU_ASSERT_EQUAL(alone_closed(&it, TO_PARENT), !half);
+        alone_fini(&it);
+    }
+}
