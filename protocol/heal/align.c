@@ -77,6 +77,8 @@ static struct wave_number level_of(const struct node *node,
         begin.generation = stream->waves->generation;
     } else if (node->role != NODE_BACKEND) {
         begin.wave = wave_level(stream->up.wave);
+        if (wave_holds(stream->up.wave, begin.wave))
+            return level; /* they wait for a filter call, or for credit */
     }
     return number_compare(level, begin) < 0 ? begin : level;
 }
