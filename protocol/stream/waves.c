@@ -132,7 +132,7 @@ int waves_resumed(struct node *node,
     if (tally_join(waves->tally, peer->slot, peer->rank, level) < 0)
         node->failed = true;
     expect_child(node, stream, peer, true); /* its claim may come much later */
-    if (waves->final > 0) /* FINAL answers RESUME (16.5) */
+    if (waves->final > 0)                   /* FINAL answers RESUME (16.5) */
         node_send(node, peer,
                   msg_final_encode(&(struct msg_final){
                       .stream = stream->definition.id,
