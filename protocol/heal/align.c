@@ -156,7 +156,7 @@ out:
 
 int align_take(struct node *node, struct payload *payload)
 {
-    struct aligned levels = {NULL};
+    struct aligned levels = {0};
     int r = read_list(&levels, payload, true);
 
     if (r < 0)
@@ -207,7 +207,7 @@ void align_end(struct node *node)
 
 int align_pass(struct node *node, struct payload *payload, bool *passes)
 {
-    struct aligned list = {NULL};
+    struct aligned list = {0};
     int r = read_list(&list, payload, false);
 
     if (r < 0)
@@ -233,7 +233,7 @@ int align_answer(const struct node *node,
                  struct payload *payload,
                  struct payload **out)
 {
-    struct aligned list = {NULL};
+    struct aligned list = {0};
     uint32_t *generations;
     uint64_t *values;
     int r = read_list(&list, payload, false);
@@ -256,7 +256,7 @@ int align_answer(const struct node *node,
 
 int align_raise(const struct node *node, struct payload **levels)
 {
-    struct aligned list = {NULL};
+    struct aligned list = {0};
     struct payload *raised = NULL;
     uint32_t *generations;
     uint64_t *values;

@@ -159,6 +159,16 @@ static bool is_circle(const struct field *field, uint32_t index)
     return true;
 }
 
+/* Whether the lower node has another parent, and keeps the link to this one until
+ * the nodes above know (PROTOCOL 18.6). */
+static bool has_left(const struct field *field, const struct field_wire *wire)
+{
+    const struct node *node = field->nodes[wire->node[0]].machine;
+    const struct peer *up = field_peer(field, wire, 0);
+
+    return node && up && node->heal.orphan.left == up;
+}
+
 void field_judge_tree(struct field *field)
 {
     uint32_t links[FIELD_NODES][FIELD_NODES] = {0};
@@ -173,7 +183,7 @@ void field_judge_tree(struct field *field)
         const struct field_wire *wire = &field->wires[i];
         const struct peer *child = field_peer(field, wire, 1);
 
-        if (!child || !child->ready || child->moving)
+        if (!child || !child->ready || child->moving || has_left(field, wire))
             continue;
         if (++links[wire->node[1]][wire->node[0]] > 1)
             field->wrong = "one child, and two links to it";
