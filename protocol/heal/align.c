@@ -38,8 +38,8 @@ static int read_list(struct aligned *out, struct payload *payload, bool levels)
     else if (r == 0)
         r = cop_packet_unpack(out->packet, ALIGN_FORMAT, &out->ids, &counts[0],
                               &out->values, &counts[1]);
-    if (r == 0 &&
-        (counts[0] != counts[1] || (levels && counts[0] != counts[2])))
+    if (r == 0 && (counts[0] > LIMIT_STREAMS || counts[0] != counts[1] ||
+                   (levels && counts[0] != counts[2])))
         r = -EBADMSG;
     out->count = counts[0];
     if (r < 0)

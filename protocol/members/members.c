@@ -243,7 +243,8 @@ static void enter_branch(struct node *node,
         return;
     }
     if (here.count > 0 && branch->members.count == 0) {
-        branch->fed = true;
+        /* an adopted child has asked for nothing yet: after ENTER it will */
+        branch->fed = node->streams[0]->branches[peer->slot].fed;
         branch->cursor = start;
         branch->skipped = 0;
         branch->claim.received = start;
