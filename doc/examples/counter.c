@@ -105,11 +105,15 @@ static uint64_t count_rounds(struct cop_network *network,
 
     for (size_t i = 0; i < cop_communicator_size(all); i++)
         round += cop_communicator_rank(all, i);
-    if (cop_stream_sync(stream, COP_FOREVER, NULL) != 0)
-        errx(1, "no back-end is left");
-    r = cop_stream_state(stream, &packet, COP_FOREVER);
-    if (r != 0 && r != -ENODATA) /* no round has begun */
-        errx(1, "the total is not exact");
+    do {
+        cop_packet_free(packet);
+        packet = NULL;
+        if (cop_stream_sync(stream, COP_FOREVER, NULL) != 0)
+            errx(1, "no back-end is left");
+        r = cop_stream_state(stream, &packet, COP_FOREVER);
+    } while (r == 1);           /* a node has moved or died since the sync */
+    if (r < 0 && r != -ENODATA) /* no round has begun */
+        errx(1, "the total cannot be read");
     if (packet && cop_packet_unpack(packet, "%uld", &total) < 0)
         errx(1, "a total of another format");
     cop_packet_free(packet);
