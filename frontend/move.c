@@ -4,11 +4,11 @@
 
 #include "api/network.h"
 
-int cop_network_move(struct cop_network *network,
-                     uint32_t rank,
-                     uint32_t parent)
+/* Have the machine take `event`: as driver_step(). */
+static int command(struct cop_network *network,
+                   struct event *event,
+                   uint64_t *result)
 {
-    struct event event = {.type = EVENT_MOVE, .rank = rank, .parent = parent};
     int r;
 
     if (network->role != NODE_FRONTEND)
@@ -16,23 +16,25 @@ int cop_network_move(struct cop_network *network,
     r = network_enter(network);
     if (r < 0)
         return r;
-    r = driver_step(network->driver, &event, NULL);
+    r = driver_step(network->driver, event, result);
     network_leave(network);
     return r;
+}
+
+int cop_network_move(struct cop_network *network,
+                     uint32_t rank,
+                     uint32_t parent)
+{
+    struct event event = {.type = EVENT_MOVE, .rank = rank, .parent = parent};
+
+    return command(network, &event, NULL);
 }
 
 int cop_network_drain(struct cop_network *network, const char *host)
 {
     struct event event = {.type = EVENT_DRAIN, .text = host};
     uint64_t count = 0;
-    int r;
+    int r = command(network, &event, &count);
 
-    if (network->role != NODE_FRONTEND)
-        return -EPERM;
-    r = network_enter(network);
-    if (r < 0)
-        return r;
-    r = driver_step(network->driver, &event, &count);
-    network_leave(network);
     return r < 0 ? r : (int)count;
 }

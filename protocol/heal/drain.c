@@ -136,9 +136,8 @@ int drain_begin(struct node *node, const char *host)
         return -EPERM;
     if (!node->launched || node->ending || node->closing)
         return -ENOTCONN;
-    if (node->resuming
-            .resumes) /* hosts of commnodes that had joined: unknown */
-        return -EOPNOTSUPP;
+    if (node->resuming.resumes)
+        return -EOPNOTSUPP; /* hosts of commnodes that had joined: unknown */
     if (!host || !*host)
         return -EINVAL;
     if (drain_holds(node, host))
